@@ -1,0 +1,1 @@
+"""The embedded API server: storage, watch history, admission, discovery, tables."""

@@ -1,0 +1,15 @@
+"""The moorage command: one Typer app, a module for each verb. Heavy imports happen inside the verbs."""
+
+import typer
+
+app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+
+
+@app.callback()
+def root() -> None:
+    """A Kubernetes scheduler in Python, and the workshop around it."""
+
+
+def main() -> None:
+    """The entry point of the `moorage` script."""
+    app()

@@ -1,0 +1,1 @@
+"""API events into columns; pods assumed before the API server confirms them."""

@@ -1,0 +1,1 @@
+"""Small workload controllers, enough to bring a cluster to life."""

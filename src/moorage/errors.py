@@ -1,0 +1,45 @@
+"""Every exception Moorage raises on purpose.
+
+    MoorageError
+    ├── InputError            the user's file, flag or object is wrong: one line, exit status 2
+    │   └── ObjectError       an API object that does not decode
+    ├── PluginError           a plugin broke: raised, or answered what no plugin may answer
+    └── ApiError              the API server refused or could not be reached (see moorage.kube)
+
+A pod that does not fit is not an error: that is a Status (moorage.framework.status).
+"""
+
+
+class MoorageError(Exception):
+    """The root: catch this to catch everything that is ours."""
+
+
+class InputError(MoorageError):
+    """The user's input is wrong. `where` names the file and field, the message says what was expected."""
+
+    def __init__(self, message: str, *, where: str = "") -> None:
+        super().__init__(f"{where}: {message}" if where else message)
+        self.where = where
+        self.problem = message
+
+
+class ObjectError(InputError):
+    """An API object that does not decode: `where` holds the field path."""
+
+
+class PluginError(MoorageError):
+    """A plugin raised, or gave an answer outside its contract. It fails the pod's cycle, never the process."""
+
+    def __init__(self, plugin: str, point: str, message: str) -> None:
+        super().__init__(f'running {point} plugin "{plugin}": {message}')
+        self.plugin = plugin
+        self.point = point
+
+
+class ApiError(MoorageError):
+    """The API server answered with a failure, or did not answer."""
+
+    def __init__(self, message: str, *, code: int = 0, reason: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+        self.reason = reason

@@ -1,0 +1,1 @@
+"""The extender webhook protocol from both sides: wire types, client, server."""

@@ -1,0 +1,1 @@
+"""Talking to an API server: kubeconfig, authentication, transport, watches, informers, leases, events."""

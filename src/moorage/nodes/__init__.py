@@ -1,0 +1,1 @@
+"""Hollow nodes: kubelets without containers."""

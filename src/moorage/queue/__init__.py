@@ -1,0 +1,1 @@
+"""The scheduling queue: active, backing off, unschedulable, gated; nominated pods; hints."""

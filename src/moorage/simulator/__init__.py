@@ -1,0 +1,1 @@
+"""The same engine on a virtual clock."""
