@@ -1,0 +1,111 @@
+"""Node selectors and required node affinity: which nodes a pod or a volume may use."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from moorage.errors import InputError
+from moorage.objects import NodeAffinity, NodeSelector, NodeSelectorTerm, Pod, PreferredSchedulingTerm
+from moorage.values import selector as labels_of
+from moorage.values.selector import Labels, Requirement, Selector
+
+_LABEL_OPERATORS: Mapping[str, Callable[[int], bool]] = {
+    "In": labels_of.some,
+    "NotIn": labels_of.some,
+    "Exists": labels_of.none,
+    "DoesNotExist": labels_of.none,
+    "Gt": labels_of.one,
+    "Lt": labels_of.one,
+}
+_FIELD_OPERATORS: Mapping[str, Callable[[int], bool]] = {"In": labels_of.one, "NotIn": labels_of.one}
+_NAME_FIELD = "metadata.name"
+
+
+@dataclass(frozen=True)
+class Term:
+    """One compiled alternative: requirements on labels and on the node's name, all of which must hold."""
+
+    labels: tuple[Requirement, ...]
+    names: tuple[Requirement, ...]
+
+    def matches(self, node_name: str, labels: Labels) -> bool:
+        """Whether a node of this name and these labels meets the term."""
+        return all(item.matches(labels) for item in self.labels) and all(item.accepts(node_name) for item in self.names)
+
+
+@dataclass(frozen=True)
+class TermSelector:
+    """Alternatives, of which one must match. No usable alternative: no node matches."""
+
+    terms: tuple[Term, ...]
+
+    def matches(self, node_name: str, labels: Labels) -> bool:
+        """Whether some term matches the node."""
+        return any(term.matches(node_name, labels) for term in self.terms)
+
+
+@dataclass(frozen=True)
+class RequiredNodeAffinity:
+    """spec.nodeSelector and the required part of node affinity, compiled together."""
+
+    node_selector: Selector | None
+    affinity: TermSelector | None
+
+    @property
+    def is_trivial(self) -> bool:
+        """Whether every node qualifies."""
+        return self.node_selector is None and self.affinity is None
+
+    def matches(self, node_name: str, labels: Labels) -> bool:
+        """Whether the node qualifies."""
+        if self.node_selector is not None and not self.node_selector.matches(labels):
+            return False
+        return self.affinity is None or self.affinity.matches(node_name, labels)
+
+
+def compile_term(term: NodeSelectorTerm) -> Term | None:
+    """Compile a term; None for one without any requirement, which matches nothing. Raises InputError if malformed."""
+    if not term.match_expressions and not term.match_fields:
+        return None
+    names = []
+    for item in term.match_fields:
+        if item.key != _NAME_FIELD:
+            raise InputError(f'"{item.key}" is not a field of nodes that can be selected; expected {_NAME_FIELD}')
+        names.append(labels_of.compile_requirement(item, _FIELD_OPERATORS))
+    expressions = (labels_of.compile_requirement(item, _LABEL_OPERATORS) for item in term.match_expressions)
+    return Term(tuple(expressions), tuple(names))
+
+
+def compile_node_selector(selector: NodeSelector) -> TermSelector:
+    """Compile the alternatives. A malformed one can never match, as in kube-scheduler; the others stand."""
+    return TermSelector(tuple(_usable(selector.node_selector_terms)))
+
+
+def compile_preferred(wishes: Iterable[PreferredSchedulingTerm]) -> tuple[tuple[int, Term], ...]:
+    """Compile weighted wishes, leaving out those without weight or terms. Raises InputError if one is malformed."""
+    compiled = ((wish.weight, compile_term(wish.preference)) for wish in wishes if wish.weight)
+    return tuple((weight, term) for weight, term in compiled if term is not None)
+
+
+def required_node_affinity(pod: Pod) -> RequiredNodeAffinity:
+    """What the pod's spec requires of a node's labels and name."""
+    spec = pod.spec
+    wanted = labels_of.from_labels(spec.node_selector) if spec.node_selector else None
+    affinity = spec.affinity.node_affinity if spec.affinity else None
+    return RequiredNodeAffinity(wanted, required_terms(affinity))
+
+
+def required_terms(affinity: NodeAffinity | None) -> TermSelector | None:
+    """The compiled required part of a node affinity, None where it has none."""
+    if affinity is None or affinity.required_during_scheduling_ignored_during_execution is None:
+        return None
+    return compile_node_selector(affinity.required_during_scheduling_ignored_during_execution)
+
+
+def _usable(terms: Iterable[NodeSelectorTerm]) -> Iterable[Term]:
+    for term in terms:
+        try:
+            compiled = compile_term(term)
+        except InputError:
+            continue
+        if compiled is not None:
+            yield compiled

@@ -1,0 +1,71 @@
+"""Kubernetes quantities: exact, strict about garbage, rounding up where a whole number is asked for.
+
+A quantity is kept as an integer of nano units (10^-9), the finest scale Kubernetes knows; finer input is rounded up.
+"""
+
+import re
+from functools import lru_cache
+
+from moorage.errors import InputError
+
+NANO = 1
+MILLI = 10**6
+ONE = 10**9
+
+MAX_INT64 = 2**63 - 1
+
+_FORM = re.compile(
+    r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
+    r"(?P<suffix>Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?|[eE][+-]?[0-9]+)"
+)
+_SUFFIXES = {
+    "": 10**9,
+    "n": 1,
+    "u": 10**3,
+    "m": 10**6,
+    **{name: 10 ** (9 + 3 * power) for power, name in enumerate(["k", "M", "G", "T", "P", "E"], start=1)},
+    **{name: 10**9 * 1024**power for power, name in enumerate(["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"], start=1)},
+}
+#: Beyond this exponent every number is either capped or rounded up to one nano unit.
+_EXPONENT_LIMIT = 40
+
+
+def parse_quantity(text: str | int | float) -> int:
+    """The quantity in nano units. Raises InputError for anything Kubernetes would refuse."""
+    return _parse(text if isinstance(text, str) else repr(text))
+
+
+@lru_cache(maxsize=65536)
+def _parse(text: str) -> int:
+    form = _FORM.fullmatch(text)
+    if form is None or not (form["whole"] or form["part"]):
+        raise InputError(f'"{text}" is not a quantity (expected a number like 2, 500m, 1.5Gi or 1e3)')
+    part = form["part"] or ""
+    digits = int((form["whole"] or "") + part or "0")
+    suffix = form["suffix"]
+    scale = _SUFFIXES.get(suffix)
+    if scale is None:
+        exponent = max(-_EXPONENT_LIMIT, min(_EXPONENT_LIMIT, int(suffix[1:])))
+        nano = _shift(digits, exponent + 9 - len(part))
+    else:
+        nano = _ceil_div(digits * scale, 10 ** len(part))
+    nano = min(nano, MAX_INT64 * ONE)
+    return -nano if form["sign"] == "-" else nano
+
+
+def whole(nano: int) -> int:
+    """The value rounded up to a whole number (Quantity.Value)."""
+    return min(_ceil_div(nano, ONE), MAX_INT64)
+
+
+def milli(nano: int) -> int:
+    """The value in thousandths, rounded up (Quantity.MilliValue)."""
+    return min(_ceil_div(nano, MILLI), MAX_INT64)
+
+
+def _ceil_div(number: int, by: int) -> int:
+    return -(-number // by)
+
+
+def _shift(digits: int, power: int) -> int:
+    return digits * 10**power if power >= 0 else _ceil_div(digits, 10**-power)
