@@ -1,0 +1,297 @@
+"""HTTP/1.1 for short requests: one request, one whole answer, on connections that are kept alive.
+
+A scheduler sends thousands of small requests a second, and a general client spends more on each than on everything else
+about it. This one does what an API server needs and no more: no redirects, no compression, no pipelining (a Go server
+answers a pipeline one by one). Streams are not for here; see `transport`.
+"""
+
+import asyncio
+import ssl
+from collections import deque
+from dataclasses import dataclass
+from typing import cast
+
+from moorage.errors import ApiError
+from moorage.kube.errors import AnswerLost, BadAnswer, DeadlineExceeded, Unreachable
+
+_HEAD_END = b"\r\n\r\n"
+_HEAD_LIMIT = 1 << 20
+
+IDLE_LIMIT = 50.0
+"""Seconds after which an idle connection is not used again: load balancers cut at 60, and a request that
+meets the cut half way is a request whose answer is lost."""
+
+
+@dataclass(slots=True)
+class Answer:
+    """A whole answer. Header names are lower case."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+
+class _Body:
+    """Gathers one body from the bytes that follow its head; `feed` says when it is whole."""
+
+    def __init__(self, head: Answer) -> None:
+        self.answer = head
+        self.ends_with_connection = False
+        self._parts = bytearray()
+        self._chunked = head.headers.get("transfer-encoding", "").lower() == "chunked"
+        self._missing = 0
+        if self._chunked:
+            self._pending = bytearray()
+        elif head.status in (204, 304):
+            self._missing = 0
+        elif "content-length" in head.headers:
+            self._missing = int(head.headers["content-length"])
+        else:
+            self.ends_with_connection = True
+
+    def feed(self, data: bytes | bytearray) -> bool:
+        if self._chunked:
+            return self._feed_chunks(data)
+        self._parts += data
+        if self.ends_with_connection:
+            return False
+        if len(self._parts) > self._missing:
+            raise ValueError("an answer longer than its Content-Length")
+        return len(self._parts) == self._missing
+
+    def _feed_chunks(self, data: bytes | bytearray) -> bool:
+        """Chunks are `<hex size>\\r\\n<bytes>\\r\\n`; one of size 0, perhaps with trailers, is the last."""
+        pending = self._pending
+        pending += data
+        start = 0
+        try:
+            while True:
+                line_end = pending.find(b"\r\n", start)
+                if line_end < 0:
+                    return False
+                size = int(pending[start:line_end].split(b";", 1)[0], 16)
+                if size == 0:
+                    return pending.find(_HEAD_END, line_end) >= 0
+                chunk_end = line_end + 2 + size
+                if len(pending) < chunk_end + 2:
+                    return False
+                self._parts += memoryview(pending)[line_end + 2 : chunk_end]
+                start = chunk_end + 2
+        finally:
+            if start:
+                del pending[:start]
+
+    def finish(self) -> Answer:
+        self.answer.body = bytes(self._parts)
+        return self.answer
+
+
+class Connection(asyncio.Protocol):
+    """One connection, with at most one request on it at a time."""
+
+    def __init__(self) -> None:
+        self._transport: asyncio.Transport | None = None
+        self._waiter: asyncio.Future[Answer] | None = None
+        self._head = bytearray()
+        self._body: _Body | None = None
+        self.idle_since = 0.0
+
+    @property
+    def open(self) -> bool:
+        return self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def busy(self) -> bool:
+        """A request is out that has not been answered."""
+        return self._waiter is not None
+
+    def send(self, request: bytes) -> asyncio.Future[Answer]:
+        """Write a request; the future holds its answer."""
+        assert self._transport is not None
+        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        self._transport.write(request)
+        return waiter
+
+    def close(self) -> None:
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        # uvloop's transports do what asyncio's do without being their subclasses.
+        self._transport = cast(asyncio.Transport, transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self._waiter is None:
+            # Nothing was asked: the server is saying goodbye (408 on an idle connection), or is confused.
+            self.close()
+            return
+        try:
+            self._take(data)
+        except ValueError as error:
+            self._fail(BadAnswer(f"the server does not speak HTTP/1.1: {error}"))
+            self.close()
+
+    def _take(self, data: bytes) -> None:
+        body = self._body
+        if body is None:
+            self._head += data
+            end = self._head.find(_HEAD_END)
+            if end < 0:
+                if len(self._head) > _HEAD_LIMIT:
+                    raise ValueError("endless headers")
+                return
+            answer = parse_head(bytes(self._head[:end]))
+            rest = bytes(self._head[end + 4 :])
+            self._head.clear()
+            if answer.status < 200:
+                # An interim answer (100 Continue): the real one follows.
+                if rest:
+                    self._take(rest)
+                return
+            body = self._body = _Body(answer)
+            data = rest
+        if body.feed(data):
+            self._deliver(body)
+
+    def _deliver(self, body: _Body) -> None:
+        answer = body.finish()
+        waiter, self._waiter, self._body = self._waiter, None, None
+        if body.ends_with_connection or answer.headers.get("connection", "").lower() == "close":
+            self.close()
+        if waiter is not None and not waiter.done():
+            waiter.set_result(answer)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if self._body is not None and self._body.ends_with_connection and error is None:
+            self._deliver(self._body)
+        else:
+            self._fail(AnswerLost(f"the server closed the connection before it answered{_because(error)}"))
+
+    def _fail(self, error: ApiError) -> None:
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_exception(error)
+
+
+def parse_head(head: bytes) -> Answer:
+    """Status line and headers; ValueError when they are none. Of repeated headers the last wins."""
+    lines = head.decode("latin-1").split("\r\n")
+    version, _, rest = lines[0].partition(" ")
+    if not version.startswith("HTTP/1."):
+        raise ValueError(f"the answer begins with {lines[0][:40]!r}")
+    headers = {}
+    for line in lines[1:]:
+        name, _, value = line.partition(":")
+        headers[name.lower()] = value.strip()
+    if version == "HTTP/1.0":
+        headers.setdefault("connection", "close")
+    return Answer(int(rest[:3]), headers, b"")
+
+
+class Pool:
+    """Kept-alive connections to one server, at most `size` of them."""
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        *,
+        size: int,
+        tls: ssl.SSLContext | None = None,
+        server_hostname: str | None = None,
+    ) -> None:
+        self._host = host
+        self._port = port
+        self._size = size
+        self._tls = tls
+        self._server_hostname = server_hostname
+        self._idle: list[Connection] = []
+        self._open = 0
+        self._waiting: deque[asyncio.Future[None]] = deque()
+
+    async def exchange(self, request: bytes, deadline: float) -> Answer:
+        """Send one request and wait for its answer, `deadline` seconds in all."""
+        sent = False
+        connection: Connection | None = None
+        try:
+            async with asyncio.timeout(deadline):
+                connection = await self._acquire()
+                sent = True
+                return await connection.send(request)
+        except TimeoutError:
+            if sent:
+                raise DeadlineExceeded(f"no answer from {self._host} within {deadline:g} s") from None
+            raise Unreachable(f"no connection to {self._host} within {deadline:g} s") from None
+        finally:
+            if connection is not None:
+                self._release(connection)
+
+    async def close(self) -> None:
+        """`retire`, and give the transports one turn of the loop to close."""
+        self.retire()
+        await asyncio.sleep(0)
+
+    def retire(self) -> None:
+        """Close what is idle; connections in use close as they are given back."""
+        self._size = 0
+        while self._idle:
+            self._idle.pop().close()
+            self._open -= 1
+
+    async def _acquire(self) -> Connection:
+        loop = asyncio.get_running_loop()
+        while True:
+            now = loop.time()
+            while self._idle:
+                connection = self._idle.pop()
+                if connection.open and now - connection.idle_since < IDLE_LIMIT:
+                    return connection
+                connection.close()
+                self._open -= 1
+            if self._open < max(self._size, 1):
+                return await self._connect()
+            waiter: asyncio.Future[None] = loop.create_future()
+            self._waiting.append(waiter)
+            try:
+                await waiter
+            except asyncio.CancelledError:
+                if waiter.done() and not waiter.cancelled():
+                    self._wake_next()
+                raise
+
+    async def _connect(self) -> Connection:
+        self._open += 1
+        try:
+            _, connection = await asyncio.get_running_loop().create_connection(
+                Connection, self._host, self._port, ssl=self._tls, server_hostname=self._server_hostname
+            )
+        except BaseException as error:
+            self._open -= 1
+            self._wake_next()
+            if isinstance(error, OSError):
+                raise Unreachable(f"cannot connect to {self._host}:{self._port}{_because(error)}") from error
+            raise
+        return connection
+
+    def _release(self, connection: Connection) -> None:
+        if connection.busy:
+            # Abandoned half way (deadline, cancellation): what comes back on it is nobody's.
+            connection.close()
+        if connection.open and self._size:
+            connection.idle_since = asyncio.get_running_loop().time()
+            self._idle.append(connection)
+        else:
+            connection.close()
+            self._open -= 1
+        self._wake_next()
+
+    def _wake_next(self) -> None:
+        while self._waiting:
+            waiter = self._waiting.popleft()
+            if not waiter.done():
+                waiter.set_result(None)
+                return
+
+
+def _because(error: BaseException | None) -> str:
+    return f": {error}" if error is not None and str(error) else ""
