@@ -1,3 +1,25 @@
-"""The cluster as arrays: interned ids, the node table, pods by what plugins ask.
+"""The cluster as arrays: the node table, pods by what plugins ask, the other objects, and what changed when.
 
-Holds state, decides nothing. Plugins read it, cluster/ writes it."""
+Holds state, decides nothing. Plugins read it, cluster/ writes it. A node is a row; a pod of equal scheduling-relevant
+spec shares a PodClass; pods of equal namespace and labels share a LabelGroup.
+"""
+
+from moorage.columns.changes import ChangeLog, PodChange
+from moorage.columns.nodes import NodeInfo
+from moorage.columns.pods import LabelGroup, PodClass, PodInfo
+from moorage.columns.snapshot import Snapshot
+from moorage.columns.store import ObjectStore
+from moorage.columns.table import NodeTable, Rows
+
+__all__ = [
+    "ChangeLog",
+    "LabelGroup",
+    "NodeInfo",
+    "NodeTable",
+    "ObjectStore",
+    "PodChange",
+    "PodClass",
+    "PodInfo",
+    "Rows",
+    "Snapshot",
+]

@@ -1,0 +1,105 @@
+"""One node with the pods on it: what row-by-row plugins see, and what dry runs copy and change."""
+
+from collections.abc import Mapping
+
+from moorage.columns.pods import PodInfo
+from moorage.objects import Node, Taint
+from moorage.values.ports import HostPort
+from moorage.values.requests import PODS, allocatable_amounts
+
+
+class NodeInfo:
+    """A node and its pods. Plugins only read it; in dry runs they are handed a copy of their own.
+
+    `allocatable` and `requested` are whole units by resource name (cpu in thousandths). `scored_cpu` and
+    `scored_memory` count defaults for containers that ask for nothing; scoring uses those two.
+    """
+
+    __slots__ = (
+        "allocatable",
+        "image_names",
+        "labels",
+        "name",
+        "node",
+        "pods",
+        "ports",
+        "requested",
+        "row",
+        "scored_cpu",
+        "scored_memory",
+    )
+
+    def __init__(self, name: str, row: int = -1) -> None:
+        self.name = name
+        self.row = row
+        self.node = Node()
+        self.labels: Mapping[str, str] = {}
+        self.allocatable: dict[str, int] = {}
+        self.requested: dict[str, int] = {}
+        self.scored_cpu = 0
+        self.scored_memory = 0
+        #: uid -> pod, in order of arrival.
+        self.pods: dict[str, PodInfo] = {}
+        #: host port -> how many pods hold it (more than one only after somebody overrode the scheduler).
+        self.ports: dict[HostPort, int] = {}
+        self.image_names: frozenset[str] = frozenset()
+
+    def __repr__(self) -> str:
+        return f"NodeInfo({self.name})"
+
+    @property
+    def taints(self) -> tuple[Taint, ...]:
+        """spec.taints"""
+        return self.node.spec.taints
+
+    @property
+    def allowed_pods(self) -> int:
+        """How many pods the node takes."""
+        return self.allocatable.get(PODS, 0)
+
+    def free(self, resource: str) -> int:
+        """What is left of a resource."""
+        return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
+
+    def set_node(self, node: Node) -> None:
+        """Take over the node object."""
+        self.node = node
+        self.labels = node.metadata.labels
+        self.allocatable = allocatable_amounts(node.status.allocatable)
+        self.image_names = frozenset(name for image in node.status.images for name in image.names)
+
+    def add_pod(self, pod: PodInfo) -> None:
+        """Count a pod here."""
+        self.pods[pod.uid] = pod
+        self._count(pod, 1)
+
+    def remove_pod(self, pod: PodInfo) -> None:
+        """Stop counting a pod here. It must be here."""
+        self._count(self.pods.pop(pod.uid), -1)
+
+    def copy(self) -> "NodeInfo":
+        """A node of one's own, to try things on."""
+        twin = NodeInfo(self.name, self.row)
+        twin.node = self.node
+        twin.labels = self.labels
+        twin.allocatable = self.allocatable
+        twin.requested = dict(self.requested)
+        twin.scored_cpu = self.scored_cpu
+        twin.scored_memory = self.scored_memory
+        twin.pods = dict(self.pods)
+        twin.ports = dict(self.ports)
+        twin.image_names = self.image_names
+        return twin
+
+    def _count(self, pod: PodInfo, sign: int) -> None:
+        request = pod.request
+        for name, amount in request.amounts.items():
+            self.requested[name] = self.requested.get(name, 0) + sign * amount
+        self.scored_cpu += sign * request.scored_cpu
+        self.scored_memory += sign * request.scored_memory
+        for port in pod.pod_class.ports:
+            held = self.ports.get(port, 0) + sign
+            if held > 0:
+                self.ports[port] = held
+            else:
+                self.ports.pop(port, None)

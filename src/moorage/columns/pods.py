@@ -1,0 +1,179 @@
+"""Pods with what scheduling derives from them, computed once and shared between equal pods."""
+
+from collections.abc import Mapping
+from functools import cached_property
+from weakref import WeakValueDictionary
+
+import msgspec
+
+from moorage.objects import Affinity, Container, Pod, PodSpec
+from moorage.values.nodeselector import RequiredNodeAffinity, required_node_affinity
+from moorage.values.podaffinity import PodAffinityTerms, pod_affinity_terms
+from moorage.values.ports import HostPort, host_ports
+from moorage.values.requests import Request, pod_request
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class PodClass:
+    """Pods alike in every part of the spec that decides a node by itself, without looking at other nodes.
+
+    Namespace, labels, volumes, inter-pod affinity and spreading are not part of it: what depends on those depends on
+    the rest of the cluster too. Verdicts and scores of plugins that look at one node alone are kept per class.
+    """
+
+    def __init__(self, pod: Pod) -> None:
+        #: The first pod seen of this class; only the parts that define the class may be read from it.
+        self.example = pod
+
+    @cached_property
+    def request(self) -> Request:
+        """What a pod of this class asks of a node."""
+        return pod_request(self.example)
+
+    @cached_property
+    def ports(self) -> tuple[HostPort, ...]:
+        """The host ports it wants."""
+        return host_ports(self.example)
+
+    @cached_property
+    def node_affinity(self) -> RequiredNodeAffinity:
+        """What it requires of a node's labels and name."""
+        return required_node_affinity(self.example)
+
+
+class LabelGroup:
+    """Pods alike in namespace, labels and whether they are being deleted; selectors are matched per group."""
+
+    def __init__(self, namespace: str, labels: Mapping[str, str], *, terminating: bool) -> None:
+        self.namespace = namespace
+        self.labels = labels
+        self.terminating = terminating
+        #: row -> how many pods of the group lie there.
+        self.rows: dict[int, int] = {}
+
+
+class PodInfo:
+    """A pod and what is derived from it. Immutable: a changed pod gets a new PodInfo."""
+
+    __slots__ = ("__dict__", "label_group", "pod", "pod_class", "priority")
+
+    def __init__(self, pod: Pod, pod_class: PodClass, label_group: LabelGroup) -> None:
+        self.pod = pod
+        self.pod_class = pod_class
+        self.label_group = label_group
+        self.priority = pod.spec.priority or 0
+
+    def __repr__(self) -> str:
+        return f"PodInfo({self.key})"
+
+    @property
+    def name(self) -> str:
+        """metadata.name"""
+        return self.pod.metadata.name
+
+    @property
+    def namespace(self) -> str:
+        """metadata.namespace"""
+        return self.pod.metadata.namespace
+
+    @property
+    def uid(self) -> str:
+        """metadata.uid"""
+        return self.pod.metadata.uid
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """metadata.labels"""
+        return self.pod.metadata.labels
+
+    @property
+    def annotations(self) -> Mapping[str, str]:
+        """metadata.annotations"""
+        return self.pod.metadata.annotations
+
+    @property
+    def spec(self) -> PodSpec:
+        """The pod's spec."""
+        return self.pod.spec
+
+    @property
+    def key(self) -> str:
+        """`namespace/name`"""
+        return self.pod.key
+
+    @cached_property
+    def request(self) -> Request:
+        """What the pod takes of the node it is on: its class' request, unless a resize in place is under way."""
+        status = self.pod.status
+        resized = status.resources is not None or any(
+            one.resources is not None for one in (*status.container_statuses, *status.init_container_statuses)
+        )
+        return pod_request(self.pod, on_node=True) if resized else self.pod_class.request
+
+    @cached_property
+    def terms(self) -> PodAffinityTerms:
+        """The compiled inter-pod affinity. Raises InputError where the spec does not compile."""
+        return pod_affinity_terms(self.pod)
+
+    @property
+    def has_pod_affinity(self) -> bool:
+        """Whether the pod has any inter-pod affinity at all, without compiling it."""
+        affinity = self.pod.spec.affinity
+        return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+
+
+class PodIndex:
+    """Makes PodInfos, sharing classes and label groups between pods that are alike."""
+
+    def __init__(self) -> None:
+        self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
+        self._groups: WeakValueDictionary[object, LabelGroup] = WeakValueDictionary()
+
+    def info(self, pod: Pod) -> PodInfo:
+        """The pod with everything derived from it."""
+        return PodInfo(pod, self._class_of(pod), self._group_of(pod))
+
+    def _class_of(self, pod: Pod) -> PodClass:
+        key = _class_key(pod.spec)
+        known = self._classes.get(key)
+        if known is None:
+            known = self._classes[key] = PodClass(pod)
+        return known
+
+    def _group_of(self, pod: Pod) -> LabelGroup:
+        meta = pod.metadata
+        key = (meta.namespace, frozenset(meta.labels.items()), bool(meta.deletion_timestamp))
+        known = self._groups.get(key)
+        if known is None:
+            known = self._groups[key] = LabelGroup(meta.namespace, meta.labels, terminating=pod.is_terminating)
+        return known
+
+
+def _class_key(spec: PodSpec) -> bytes:
+    affinity: Affinity | None = spec.affinity
+    return _encode(
+        (
+            [_container_key(c) for c in spec.containers],
+            [_container_key(c) for c in spec.init_containers],
+            [v.image.reference for v in spec.volumes if v.image is not None],
+            spec.node_name,
+            spec.node_selector,
+            affinity.node_affinity if affinity else None,
+            spec.tolerations,
+            spec.overhead,
+            spec.resources,
+            spec.host_network,
+            spec.host_users,
+        )
+    )
+
+
+def _container_key(container: Container) -> tuple[object, ...]:
+    return (
+        container.image,
+        container.resources.requests,
+        [port for port in container.ports if port.host_port],
+        container.restart_policy,
+        container.restart_policy_rules,
+    )

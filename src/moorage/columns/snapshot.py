@@ -1,0 +1,56 @@
+"""The cluster as a scheduling cycle sees it: always current, changed only between cycles."""
+
+from collections.abc import Iterable, Mapping
+
+from moorage.columns.nominations import Nominations
+from moorage.columns.pods import PodIndex, PodInfo
+from moorage.columns.store import ObjectStore
+from moorage.columns.table import NodeTable
+from moorage.objects import KubeObject, Namespace, Node, Pod
+
+_NO_LABELS: Mapping[str, str] = {}
+
+
+class Snapshot:
+    """Nodes with their pods, pods promised a node, and every other object that plugins read."""
+
+    def __init__(self) -> None:
+        self.nodes = NodeTable()
+        self.pods = PodIndex()
+        self.objects = ObjectStore()
+        self.nominations = Nominations()
+
+    @classmethod
+    def of(cls, objects: Iterable[KubeObject]) -> "Snapshot":
+        """A snapshot of these objects. Pods without a node count only where they were nominated to one."""
+        snapshot = cls()
+        for item in objects:
+            snapshot.add(item)
+        return snapshot
+
+    def add(self, item: KubeObject) -> None:
+        """Take over one object of any kind."""
+        match item:
+            case Node():
+                self.nodes.set_node(item)
+            case Pod():
+                self._add_pod(item)
+            case _:
+                self.objects.set(item)
+
+    def info(self, pod: Pod) -> PodInfo:
+        """The pod with everything derived from it."""
+        return self.pods.info(pod)
+
+    def namespace_labels(self, name: str) -> Mapping[str, str]:
+        """The labels of a namespace; none if it is not known."""
+        namespace = self.objects.get(Namespace, name)
+        return namespace.metadata.labels if namespace else _NO_LABELS
+
+    def _add_pod(self, pod: Pod) -> None:
+        if pod.is_terminal:
+            return
+        if pod.spec.node_name:
+            self.nodes.add_pod(self.info(pod), pod.spec.node_name)
+        elif pod.status.nominated_node_name:
+            self.nominations.nominate(self.info(pod), pod.status.nominated_node_name)

@@ -1,0 +1,260 @@
+"""The node table: a row for each node, a column for each thing plugins ask of all nodes at once.
+
+Every number stands twice: in the row's NodeInfo (for plugins that look at one node) and in a column (for those that
+look at all). Only this module writes either.
+"""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.columns.changes import ChangeLog, PodChange
+from moorage.columns.images import ImageIndex
+from moorage.columns.labels import LabelColumn
+from moorage.columns.nodes import NodeInfo
+from moorage.columns.pods import PodInfo
+from moorage.objects import Node, Taint
+from moorage.values.requests import PODS
+
+Rows = NDArray[np.intp]
+Column = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+S = TypeVar("S", bound=np.generic)
+
+
+class NodeTable:
+    """All nodes. Rows stay put while a node lives; a freed row is used again.
+
+    `pod_changes` tells which pods came and went, `node_changes` which rows' node objects changed. `topology_version`
+    moves when nodes come or go or their labels, taints or cordon change: tables of counts are then made anew.
+    """
+
+    def __init__(self, capacity: int = 64) -> None:
+        self.capacity = capacity
+        self.row_of: dict[str, int] = {}
+        self.infos: list[NodeInfo] = []
+        self.alive: Mask = np.zeros(capacity, dtype=bool)
+        self.unschedulable: Mask = np.zeros(capacity, dtype=bool)
+        self.pod_count: Column = np.zeros(capacity, dtype=np.int64)
+        self.scored_cpu: Column = np.zeros(capacity, dtype=np.int64)
+        self.scored_memory: Column = np.zeros(capacity, dtype=np.int64)
+        self.taint_set: Rows = np.zeros(capacity, dtype=np.intp)
+        #: Distinct taint sets; `taint_set` indexes this.
+        self.taint_sets: list[tuple[Taint, ...]] = [()]
+        self.images = ImageIndex()
+        self.pod_changes: ChangeLog[PodChange] = ChangeLog()
+        self.node_changes: ChangeLog[int] = ChangeLog()
+        self.topology_version = 0
+        #: Pods with inter-pod affinity by uid, where they are; and of those the ones with required anti-affinity.
+        self.affinity_pods: dict[str, tuple[int, PodInfo]] = {}
+        self.anti_affinity_pods: dict[str, tuple[int, PodInfo]] = {}
+        #: `namespace/claim` -> how many pods on nodes use it.
+        self.claims_in_use: dict[str, int] = {}
+        self._allocatable: dict[str, Column] = {}
+        self._requested: dict[str, Column] = {}
+        self._labels: dict[str, LabelColumn] = {}
+        self._taint_set_of: dict[tuple[Taint, ...], int] = {(): 0}
+        self._free: list[int] = []
+        self._rows: Rows | None = None
+
+    def __len__(self) -> int:
+        """How many nodes there are."""
+        return len(self.rows)
+
+    def __getitem__(self, row: int) -> NodeInfo:
+        return self.infos[row]
+
+    def __iter__(self) -> Iterator[NodeInfo]:
+        """The live nodes in row order."""
+        return (self.infos[row] for row in self.rows.tolist())
+
+    def get(self, name: str) -> NodeInfo | None:
+        """The live node of that name."""
+        row = self.row_of.get(name)
+        return self.infos[row] if row is not None and self.alive[row] else None
+
+    @property
+    def rows(self) -> Rows:
+        """The rows of live nodes, ascending. Do not change it."""
+        if self._rows is None:
+            self._rows = np.flatnonzero(self.alive)
+        return self._rows
+
+    def allocatable(self, resource: str) -> Column:
+        """What nodes offer of a resource."""
+        return self._resource(self._allocatable, resource)
+
+    def requested(self, resource: str) -> Column:
+        """What the pods on nodes take of a resource."""
+        return self._resource(self._requested, resource)
+
+    def label(self, key: str) -> LabelColumn:
+        """The column of one label key, made on first use and kept up to date from then on."""
+        column = self._labels.get(key)
+        if column is None:
+            column = self._labels[key] = LabelColumn(self.capacity)
+            for info in self.infos:
+                column.set(info.row, info.labels.get(key))
+        return column
+
+    def set_node(self, node: Node) -> NodeInfo:
+        """Add a node or take over its new version."""
+        row = self._row_for(node.metadata.name)
+        info = self.infos[row]
+        fresh = not self.alive[row]
+        before = info.node
+        info.set_node(node)
+        self._set_columns(row, info)
+        if fresh:
+            self.alive[row] = True
+            self._rows = None
+        if fresh or before.metadata.labels != node.metadata.labels or before.spec != node.spec:
+            self.topology_version += 1
+        self.node_changes.append(row)
+        return info
+
+    def remove_node(self, name: str) -> None:
+        """The node is gone. Pods still there keep its row as a ghost that nobody sees."""
+        row = self.row_of.get(name)
+        if row is None or not self.alive[row]:
+            return
+        self.alive[row] = False
+        self._rows = None
+        self.images.remove_node(row)
+        self.topology_version += 1
+        self.node_changes.append(row)
+        self._release(row)
+
+    def add_pod(self, pod: PodInfo, node_name: str) -> None:
+        """Count a pod on a node, which may not be there yet."""
+        row = self._row_for(node_name)
+        info = self.infos[row]
+        info.add_pod(pod)
+        self._count(row, info, pod, 1)
+
+    def remove_pod(self, pod: PodInfo, node_name: str) -> None:
+        """Stop counting a pod on a node."""
+        row = self.row_of[node_name]
+        info = self.infos[row]
+        info.remove_pod(pod)
+        self._count(row, info, pod, -1)
+        self._release(row)
+
+    def _count(self, row: int, info: NodeInfo, pod: PodInfo, sign: int) -> None:
+        for name in pod.request.amounts:
+            self.requested(name)[row] = info.requested[name]
+        self.scored_cpu[row] = info.scored_cpu
+        self.scored_memory[row] = info.scored_memory
+        self.pod_count[row] = len(info.pods)
+        rows = pod.label_group.rows
+        held = rows.get(row, 0) + sign
+        if held:
+            rows[row] = held
+        else:
+            del rows[row]
+        if pod.has_pod_affinity:
+            self._index_affinity(row, pod, present=sign > 0)
+        for volume in pod.spec.volumes:
+            if volume.persistent_volume_claim is not None:
+                self._use_claim(f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}", sign)
+        self.pod_changes.append(PodChange(row, pod, sign))
+
+    def _index_affinity(self, row: int, pod: PodInfo, *, present: bool) -> None:
+        affinity = pod.spec.affinity
+        anti = affinity.pod_anti_affinity if affinity else None
+        indexes = [self.affinity_pods]
+        if anti is not None and anti.required_during_scheduling_ignored_during_execution:
+            indexes.append(self.anti_affinity_pods)
+        for index in indexes:
+            if present:
+                index[pod.uid] = (row, pod)
+            else:
+                index.pop(pod.uid, None)
+
+    def _use_claim(self, key: str, sign: int) -> None:
+        users = self.claims_in_use.get(key, 0) + sign
+        if users > 0:
+            self.claims_in_use[key] = users
+        else:
+            self.claims_in_use.pop(key, None)
+
+    def _row_for(self, name: str) -> int:
+        row = self.row_of.get(name)
+        if row is not None:
+            return row
+        if self._free:
+            row = self._free.pop()
+            self.infos[row] = NodeInfo(name, row)
+        else:
+            row = len(self.infos)
+            if row == self.capacity:
+                self._grow()
+            self.infos.append(NodeInfo(name, row))
+        self.row_of[name] = row
+        return row
+
+    def _release(self, row: int) -> None:
+        """Give a row back once neither the node nor a pod of it is left."""
+        info = self.infos[row]
+        if self.alive[row] or info.pods:
+            return
+        del self.row_of[info.name]
+        self._free.append(row)
+        for columns in (self._allocatable, self._requested):
+            for column in columns.values():
+                column[row] = 0
+        for label in self._labels.values():
+            label.set(row, None)
+        self.infos[row] = NodeInfo("", row)
+
+    def _set_columns(self, row: int, info: NodeInfo) -> None:
+        for name, column in self._allocatable.items():
+            column[row] = info.allocatable.get(name, 0)
+        for name in info.allocatable.keys() - self._allocatable.keys():
+            self.allocatable(name)
+        for key, label in self._labels.items():
+            label.set(row, info.labels.get(key))
+        self.unschedulable[row] = info.node.spec.unschedulable
+        taints = info.taints
+        known = self._taint_set_of.get(taints)
+        if known is None:
+            known = self._taint_set_of[taints] = len(self.taint_sets)
+            self.taint_sets.append(taints)
+        self.taint_set[row] = known
+        self.images.set_node(row, info.node)
+
+    def _resource(self, columns: dict[str, Column], resource: str) -> Column:
+        column = columns.get(resource)
+        if column is None:
+            column = columns[resource] = np.zeros(self.capacity, dtype=np.int64)
+            for info in self.infos:
+                amounts = info.allocatable if columns is self._allocatable else info.requested
+                column[info.row] = amounts.get(resource, 0)
+        return column
+
+    def _grow(self) -> None:
+        self.capacity *= 2
+        self.alive = _grown(self.alive, self.capacity)
+        self.unschedulable = _grown(self.unschedulable, self.capacity)
+        self.pod_count = _grown(self.pod_count, self.capacity)
+        self.scored_cpu = _grown(self.scored_cpu, self.capacity)
+        self.scored_memory = _grown(self.scored_memory, self.capacity)
+        self.taint_set = _grown(self.taint_set, self.capacity)
+        for columns in (self._allocatable, self._requested):
+            for name, column in columns.items():
+                columns[name] = _grown(column, self.capacity)
+        for label in self._labels.values():
+            label.grow(self.capacity)
+
+    @property
+    def allowed_pods(self) -> Column:
+        """How many pods each node takes."""
+        return self.allocatable(PODS)
+
+
+def _grown(column: NDArray[S], capacity: int) -> NDArray[S]:
+    larger = np.zeros(capacity, dtype=column.dtype)
+    larger[: len(column)] = column
+    return larger

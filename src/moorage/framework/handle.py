@@ -1,0 +1,92 @@
+"""What a plugin may ask of the world."""
+
+from collections.abc import Callable, Iterable, Sequence
+from random import Random
+from typing import Any, Protocol
+
+from moorage.columns import NodeInfo, PodInfo, Snapshot
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.status import Status
+
+
+class FilterRunner(Protocol):
+    """Runs the profile's filters for one node, as preemption needs it."""
+
+    def filter_with_nominated(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The verdict on a node, also counting pods of at least equal priority that were promised it."""
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Add a pod to a copied node and tell the plugins."""
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Remove a pod from a copied node and tell the plugins."""
+
+
+class WaitingPod(Protocol):
+    """A pod held at Permit."""
+
+    @property
+    def pod(self) -> PodInfo:
+        """The pod."""
+
+    @property
+    def node_name(self) -> str:
+        """Where it will go."""
+
+    def pending_plugins(self) -> Sequence[str]:
+        """The plugins that have not allowed it yet."""
+
+    def allow(self, plugin: str) -> None:
+        """This plugin waits no longer."""
+
+    def reject(self, plugin: str, reason: str) -> None:
+        """This plugin ends the waiting: the pod goes back to the queue."""
+
+
+class Host(Protocol):
+    """What the process around the engine does for plugins: everything that reaches outside."""
+
+    def waiting_pods(self) -> Iterable[WaitingPod]:
+        """The pods held at Permit."""
+
+    def activate(self, pods: Iterable[PodInfo]) -> None:
+        """Move pods to the active queue at once."""
+
+    @property
+    def client(self) -> Any:
+        """The API client (moorage.kube.Client) of the process, for PreBind, Bind and PostBind."""
+
+
+class Handle:
+    """The one argument through which a plugin reaches anything but what it is called with."""
+
+    def __init__(
+        self, snapshot: Snapshot, *, now: Callable[[], float], random: Random, host: Host | None = None
+    ) -> None:
+        self.snapshot = snapshot
+        self.now = now
+        self.random = random
+        self._host = host
+        self._filters: FilterRunner | None = None
+
+    @property
+    def host(self) -> Host:
+        """The process around the engine. Raises RuntimeError where there is none (one decision over a snapshot)."""
+        if self._host is None:
+            raise RuntimeError("no process runs around this decision: nothing can be bound, activated or waited for")
+        return self._host
+
+    @property
+    def has_host(self) -> bool:
+        """Whether there is a process around the engine."""
+        return self._host is not None
+
+    @property
+    def filters(self) -> FilterRunner:
+        """The filters of this profile."""
+        assert self._filters is not None, "a plugin may run filters only after its profile was built"
+        return self._filters
+
+    def serve_filters(self, filters: FilterRunner) -> None:
+        """Called once by the runner of the profile."""
+        self._filters = filters
