@@ -24,11 +24,11 @@ class NodeStatuses:
         self._statuses: list[Status] = []
         self._id_of: dict[Status, int] = {}
 
-    def set(self, row: int, status: Status) -> None:
+    def assign(self, row: int, status: Status) -> None:
         """Give one row its status."""
         self._ids[row] = self._intern(status)
 
-    def set_all(self, rows: Rows, codes: NDArray[np.intp], statuses: Mapping[int, Status]) -> None:
+    def assign_all(self, rows: Rows, codes: NDArray[np.intp], statuses: Mapping[int, Status]) -> None:
         """Give many rows their status: `codes` index `statuses`."""
         for code in np.unique(codes).tolist():
             self._ids[rows[codes == code]] = self._intern(statuses[code])
@@ -44,7 +44,8 @@ class NodeStatuses:
         """The rows whose status has exactly this code, ascending."""
         ids = self._ids[self.rows]
         wanted = np.array([status.code is code for status in self._statuses] + [_has(self.absent, code)], dtype=bool)
-        return self.rows[wanted[ids]]
+        chosen: Rows = self.rows[wanted[ids]]
+        return chosen
 
     def own(self) -> Iterable[tuple[int, Status]]:
         """The rows that have a status of their own."""

@@ -202,7 +202,7 @@ class Permit(Protocol):
 class PreBind(Protocol):
     """Does what must be done before the pod is bound."""
 
-    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None | Awaitable[Status | None]:
+    def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | Awaitable[Status | None] | None:
         """May be `async`."""
 
 
@@ -210,7 +210,7 @@ class PreBind(Protocol):
 class Bind(Protocol):
     """Binds the pod to the node."""
 
-    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None | Awaitable[Status | None]:
+    def bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | Awaitable[Status | None] | None:
         """May be `async`. SKIP leaves it to the next Bind plugin."""
 
 
@@ -218,7 +218,7 @@ class Bind(Protocol):
 class PostBind(Protocol):
     """Told after the pod was bound."""
 
-    def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> None | Awaitable[None]:
+    def post_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Awaitable[None] | None:
         """May be `async`. Cannot fail the pod any more."""
 
 

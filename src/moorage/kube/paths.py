@@ -63,6 +63,7 @@ _TABLE = [
     Resource("CronJob", "batch", "v1", "cronjobs"),
     Resource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
     Resource("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False),
+    Resource("PodGroup", "scheduling.k8s.io", "v1alpha2", "podgroups"),
     Resource("StorageClass", *_STORAGE, "storageclasses", namespaced=False),
     Resource("CSINode", *_STORAGE, "csinodes", namespaced=False),
     Resource("CSIDriver", *_STORAGE, "csidrivers", namespaced=False),
