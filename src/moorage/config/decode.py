@@ -1,0 +1,214 @@
+"""From a parsed document to typed sections, strictly: unknown fields and wrong types are faults, all of them reported.
+
+Nulls are read as Go reads them, as if absent. Whole floats serve as integers, since YAML's 1e1 is the number 10.
+"""
+
+import base64
+import binascii
+import math
+from collections.abc import Mapping
+from typing import Any, cast
+
+import msgspec
+from msgspec import inspect
+
+from moorage.config.args import ARGS_TYPES
+from moorage.config.fields import Fault, child, shown
+from moorage.config.types import API_VERSION, KIND, KubeSchedulerConfiguration, PluginConfig, ProfileSection
+from moorage.errors import InputError
+from moorage.values.duration import Duration
+
+# Integers without bounds of their own are those of core/v1 structs, where they are int32.
+_INT32 = (-(2**31), 2**31 - 1)
+_TYPE_META = frozenset({"apiVersion", "kind"})
+_REMOVED = object()
+
+
+def decode_configuration(document: Any, faults: list[Fault]) -> KubeSchedulerConfiguration:
+    """The file's sections. Faults are appended; the result is of use only where there are none."""
+    decoder = _Decoder(faults)
+    if not isinstance(document, Mapping):
+        decoder.fail("", f"expected a {KIND}, got {_kind_of(document)}")
+        return KubeSchedulerConfiguration()
+    if not decoder.check_type_meta(document):
+        return KubeSchedulerConfiguration()
+    written = cast(KubeSchedulerConfiguration, decoder.section(document, KubeSchedulerConfiguration, ""))
+    profiles = tuple(
+        decoder.with_typed_args(profile, f"profiles[{index}]") for index, profile in enumerate(written.profiles)
+    )
+    return msgspec.structs.replace(written, profiles=profiles)
+
+
+class _Decoder:
+    """Walks a document beside the description of the type it should have."""
+
+    def __init__(self, faults: list[Fault]) -> None:
+        self.faults = faults
+
+    def fail(self, path: str, problem: str) -> Any:
+        self.faults.append(Fault(path, problem, "decode"))
+        return _REMOVED
+
+    def check_type_meta(self, document: Mapping[str, Any]) -> bool:
+        before = len(self.faults)
+        for field, wanted in (("apiVersion", API_VERSION), ("kind", KIND)):
+            given = document.get(field)
+            if given != wanted:
+                got = "nothing" if given in (None, "") else shown(given)
+                self.fail(field, f'expected "{wanted}", got {got}')
+        return len(self.faults) == before
+
+    def with_typed_args(self, profile: ProfileSection, path: str) -> ProfileSection:
+        configs = tuple(
+            self.typed_args(config, f"{path}.pluginConfig[{index}].args")
+            for index, config in enumerate(profile.plugin_config)
+        )
+        return msgspec.structs.replace(profile, plugin_config=configs)
+
+    def typed_args(self, config: PluginConfig, path: str) -> PluginConfig:
+        kind = ARGS_TYPES.get(config.name)
+        if kind is None:
+            return config
+        args = {} if config.args is None else config.args
+        if isinstance(args, Mapping) and not self.args_meta_fits(args, kind.__name__, path):
+            return config
+        return msgspec.structs.replace(config, args=self.section(args, kind, path))
+
+    def args_meta_fits(self, args: Mapping[str, Any], kind: str, path: str) -> bool:
+        """In-tree arguments may state what they are, but then rightly."""
+        fits = True
+        for field, wanted in (("apiVersion", API_VERSION), ("kind", kind)):
+            given = args.get(field)
+            if given not in (None, "", wanted):
+                self.fail(child(path, field), f'expected "{wanted}", got {shown(given)}')
+                fits = False
+        return fits
+
+    def section(self, value: Any, kind: type[msgspec.Struct], path: str) -> Any:
+        info = inspect.type_info(kind)
+        assert isinstance(info, inspect.StructType)
+        if not isinstance(value, Mapping):
+            return self.fail(path, f"expected an object, got {_kind_of(value)}")
+        return self.struct({name: item for name, item in value.items() if name not in _TYPE_META}, info, path)
+
+    def value(self, value: Any, kind: inspect.Type, path: str) -> Any:
+        """The typed value, or _REMOVED where it is none (and a fault says why)."""
+        match kind:
+            case inspect.AnyType():
+                return value
+            case inspect.UnionType():
+                return self.value(value, next(item for item in kind.types if item != inspect.NoneType()), path)
+            case inspect.StructType():
+                return self.struct(value, kind, path)
+            case inspect.VarTupleType():
+                return self.sequence(value, kind.item_type, path)
+            case inspect.DictType():
+                return self.mapping(value, kind.value_type, path)
+            case inspect.CustomType() if kind.cls is Duration:
+                return self.duration(value, path)
+            case _:
+                return self.scalar(value, kind, path)
+
+    def struct(self, value: Any, kind: inspect.StructType, path: str) -> Any:
+        if not isinstance(value, Mapping):
+            return self.fail(path, f"expected an object, got {_kind_of(value)}")
+        fields = {field.encode_name: field for field in kind.fields}
+        given: dict[str, Any] = {}
+        for name, item in value.items():
+            field = fields.get(name)
+            if field is None:
+                self.fail(child(path, name), "unknown field")
+            elif item is not None:
+                decoded = self.value(item, field.type, child(path, name))
+                if decoded is not _REMOVED:
+                    given[field.name] = decoded
+        return kind.cls(**given)
+
+    def sequence(self, value: Any, item_type: inspect.Type, path: str) -> Any:
+        if not isinstance(value, list | tuple):
+            return self.fail(path, f"expected a list, got {_kind_of(value)}")
+        items = (
+            self.value(_zero(item_type) if item is None else item, item_type, f"{path}[{index}]")
+            for index, item in enumerate(value)
+        )
+        return tuple(item for item in items if item is not _REMOVED)
+
+    def mapping(self, value: Any, value_type: inspect.Type, path: str) -> Any:
+        if not isinstance(value, Mapping):
+            return self.fail(path, f"expected an object, got {_kind_of(value)}")
+        decoded = {
+            key: self.value(_zero(value_type) if item is None else item, value_type, f"{path}[{key}]")
+            for key, item in value.items()
+        }
+        return {key: item for key, item in decoded.items() if item is not _REMOVED}
+
+    def duration(self, value: Any, path: str) -> Any:
+        if not isinstance(value, str):
+            return self.fail(path, f'expected a duration such as "10s", got {_kind_of(value)}')
+        try:
+            return Duration.parse(value)
+        except InputError as error:
+            return self.fail(path, error.problem)
+
+    def scalar(self, value: Any, kind: inspect.Type, path: str) -> Any:
+        match kind:
+            case inspect.StrType() if isinstance(value, str):
+                return value
+            case inspect.BoolType() if isinstance(value, bool):
+                return value
+            case inspect.IntType():
+                return self.integer(value, kind, path)
+            case inspect.FloatType() if _is_number(value) and math.isfinite(value):
+                return float(value)
+            case inspect.BytesType() if isinstance(value, str):
+                return self.base64(value, path)
+        return self.fail(path, f"expected {_SCALAR_NAMES[type(kind)]}, got {_kind_of(value)}")
+
+    def integer(self, value: Any, kind: inspect.IntType, path: str) -> Any:
+        if not _is_number(value) or not math.isfinite(value) or value != int(value):
+            return self.fail(path, f"expected an integer, got {_kind_of(value)}")
+        low, high = (_INT32[0], _INT32[1]) if kind.ge is None or kind.le is None else (kind.ge, kind.le)
+        if not low <= value <= high:
+            return self.fail(path, f"{value} is out of range: expected {low}..{high}")
+        return int(value)
+
+    def base64(self, value: str, path: str) -> Any:
+        try:
+            return base64.b64decode(value, validate=True)
+        except binascii.Error:
+            return self.fail(path, "expected base64")
+
+
+_SCALAR_NAMES: Mapping[type[inspect.Type], str] = {
+    inspect.StrType: "a string",
+    inspect.BoolType: "true or false",
+    inspect.FloatType: "a number",
+    inspect.BytesType: "base64 text",
+}
+
+
+def _zero(kind: inspect.Type) -> Any:
+    """What Go makes of a null among the items of a list: the zero value."""
+    match kind:
+        case inspect.StrType():
+            return ""
+        case inspect.StructType():
+            return {}
+    return 0
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _kind_of(value: Any) -> str:
+    match value:
+        case None:
+            return "nothing"
+        case bool() | int() | float():
+            return shown(value)
+        case str():
+            return f"the text {shown(value)}"
+        case Mapping():
+            return "an object"
+    return "a list"

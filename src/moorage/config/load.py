@@ -1,0 +1,201 @@
+"""From a file's text, or a document already parsed, to a configuration ready to run."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from moorage.config.args import NodeResourcesFitArgs
+from moorage.config.argvalidation import validate_fit_args
+from moorage.config.decode import decode_configuration
+from moorage.config.defaults import enabled_names, with_defaults
+from moorage.config.expand import ProfilePlugins, expand
+from moorage.config.fields import ConfigErrors, Fault
+from moorage.config.gates import DEFAULT_GATES, Gates
+from moorage.config.points import IN_TREE_POINTS, PluginPoints
+from moorage.config.types import (
+    ClientConnection,
+    Extender,
+    KubeSchedulerConfiguration,
+    LeaderElection,
+    PluginConfig,
+    ProfileSection,
+)
+from moorage.config.validation import validate
+from moorage.errors import InputError
+from moorage.values import yaml
+
+_FIT = "NodeResourcesFit"
+
+
+class Profile(msgspec.Struct, frozen=True):
+    """One scheduler: the name pods ask for, and what runs for them.
+
+    `percentage_of_nodes_to_score` is None where the global value holds. `args` holds what each plugin was given:
+    typed arguments for those in-tree, what the file says for others.
+    """
+
+    scheduler_name: str
+    percentage_of_nodes_to_score: int | None
+    plugins: ProfilePlugins
+    args: Mapping[str, Any]
+
+
+class Config(msgspec.Struct, frozen=True):
+    """A configuration with defaults applied, found without fault, its plugins expanded."""
+
+    profiles: tuple[Profile, ...]
+    extenders: tuple[Extender, ...]
+    parallelism: int
+    percentage_of_nodes_to_score: int
+    pod_initial_backoff_seconds: int
+    pod_max_backoff_seconds: int
+    leader_election: LeaderElection
+    client_connection: ClientConnection
+    enable_profiling: bool
+    enable_contention_profiling: bool
+    delay_cache_until_active: bool
+
+
+def load_config(
+    text: str | bytes,
+    *,
+    source: str = "",
+    registry_points: PluginPoints | None = None,
+    gates: Gates = DEFAULT_GATES,
+) -> Config:
+    """Read a configuration file, YAML or JSON.
+
+    `registry_points` says which points every known plugin serves, the in-tree ones included (None: those alone).
+    Raises ConfigErrors with every fault of the first stage that has any.
+    """
+    try:
+        document = yaml.load(text, strict=True)
+    except InputError as error:
+        raise ConfigErrors([Fault("", error.problem, "decode")], source=source) from None
+    if document is None:
+        raise ConfigErrors([Fault("", "the file is empty", "decode")], source=source)
+    return parse_config(document, source=source, registry_points=registry_points, gates=gates)
+
+
+def parse_config(
+    document: Mapping[str, Any] | None,
+    *,
+    source: str = "",
+    registry_points: PluginPoints | None = None,
+    gates: Gates = DEFAULT_GATES,
+) -> Config:
+    """The same for a document already parsed; None stands for the defaults."""
+    faults: list[Fault] = []
+    written = KubeSchedulerConfiguration()
+    if document is not None:
+        written = decode_configuration(document, faults)
+    _raise(faults, source)
+    complete = with_defaults(written, gates)
+    _raise(list(validate(complete, gates)), source)
+    serves = IN_TREE_POINTS if registry_points is None else registry_points
+    config = _build(complete, serves, faults)
+    _raise(faults, source)
+    return config
+
+
+def default_config(*, registry_points: PluginPoints | None = None, gates: Gates = DEFAULT_GATES) -> Config:
+    """What runs without any file."""
+    return parse_config(None, registry_points=registry_points, gates=gates)
+
+
+def _raise(faults: list[Fault], source: str) -> None:
+    if faults:
+        raise ConfigErrors(faults, source=source)
+
+
+def _build(complete: KubeSchedulerConfiguration, serves: PluginPoints, faults: list[Fault]) -> Config:
+    sections = _with_ignored_resources(complete, faults)
+    profiles = tuple(_profile(section, f"profiles[{index}]", serves, faults) for index, section in enumerate(sections))
+    _check_queue_sort(profiles, faults)
+    _check_extender_tls(complete.extenders, faults)
+    return Config(
+        profiles=profiles,
+        extenders=complete.extenders,
+        parallelism=complete.parallelism,
+        percentage_of_nodes_to_score=complete.percentage_of_nodes_to_score,
+        pod_initial_backoff_seconds=complete.pod_initial_backoff_seconds,
+        pod_max_backoff_seconds=complete.pod_max_backoff_seconds,
+        leader_election=complete.leader_election,
+        client_connection=complete.client_connection,
+        enable_profiling=complete.enable_profiling,
+        enable_contention_profiling=bool(complete.enable_contention_profiling),
+        delay_cache_until_active=complete.delay_cache_until_active,
+    )
+
+
+def _with_ignored_resources(complete: KubeSchedulerConfiguration, faults: list[Fault]) -> tuple[ProfileSection, ...]:
+    """Resources that extenders want overlooked take the place of those the user has NodeResourcesFit ignore."""
+    ignored = tuple(
+        resource.name
+        for extender in complete.extenders
+        for resource in extender.managed_resources
+        if resource.ignored_by_scheduler
+    )
+    if not ignored:
+        return complete.profiles
+    sections = []
+    for index, section in enumerate(complete.profiles):
+        if not any(config.name == _FIT for config in section.plugin_config):
+            problem = f"an extender has resources ignoredByScheduler, which needs {_FIT} in every profile"
+            faults.append(_build_fault(f"profiles[{index}].plugins", problem, section))
+        configs = tuple(_ignoring(config, ignored) for config in section.plugin_config)
+        sections.append(msgspec.structs.replace(section, plugin_config=configs))
+    return tuple(sections)
+
+
+def _ignoring(config: PluginConfig, resources: tuple[str, ...]) -> PluginConfig:
+    if not isinstance(config.args, NodeResourcesFitArgs):
+        return config
+    return PluginConfig(config.name, msgspec.structs.replace(config.args, ignored_resources=resources))
+
+
+def _profile(section: ProfileSection, path: str, serves: PluginPoints, faults: list[Fault]) -> Profile:
+    found: list[Fault] = []
+    if _FIT in enabled_names(section.plugins):
+        for index, config in enumerate(section.plugin_config):
+            if isinstance(config.args, NodeResourcesFitArgs):
+                found += validate_fit_args(config.args, f"{path}.pluginConfig[{index}].args")
+    plugins = expand(section.plugins, serves, path, found)
+    faults += (_build_fault(fault.path, fault.problem, section) for fault in found)
+    return Profile(
+        scheduler_name=section.scheduler_name or "",
+        percentage_of_nodes_to_score=section.percentage_of_nodes_to_score,
+        plugins=plugins,
+        args={config.name: config.args for config in section.plugin_config},
+    )
+
+
+def _check_queue_sort(profiles: tuple[Profile, ...], faults: list[Fault]) -> None:
+    """One queue serves all profiles: what sorts it must be the same, however it came to be enabled."""
+    if faults:
+        return
+    first = profiles[0]
+    name = first.plugins.at("queueSort")[0]
+    for index, profile in enumerate(profiles):
+        other = profile.plugins.at("queueSort")[0]
+        problem = ""
+        if other != name:
+            problem = f'different queue sort plugins: "{other}", but "{name}" in profile "{first.scheduler_name}"'
+        elif profile.args.get(name) != first.args.get(name):
+            problem = f'different arguments for the queue sort plugin than in profile "{first.scheduler_name}"'
+        if problem:
+            path = f"profiles[{index}].plugins.queueSort"
+            faults.append(Fault(path, f'{problem} (profile "{profile.scheduler_name}")', "build"))
+
+
+def _check_extender_tls(extenders: tuple[Extender, ...], faults: list[Fault]) -> None:
+    for index, extender in enumerate(extenders):
+        tls = extender.tls_config
+        if tls is not None and tls.insecure and (tls.ca_file or tls.ca_data):
+            problem = "root certificates cannot be given together with insecure"
+            faults.append(Fault(f"extenders[{index}].tlsConfig.insecure", problem, "build"))
+
+
+def _build_fault(path: str, problem: str, section: ProfileSection) -> Fault:
+    return Fault(path, f'{problem} (profile "{section.scheduler_name}")', "build")

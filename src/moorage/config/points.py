@@ -1,0 +1,60 @@
+"""The extension points, and which of them each in-tree plugin serves.
+
+The table lets a configuration be read without loading any plugin. Plugins from elsewhere are added by the caller, who
+passes name -> points.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+#: Every point of a pod's way, in its order, then those of placing a group.
+POD_POINTS: Final = (
+    "preEnqueue",
+    "queueSort",
+    "preFilter",
+    "filter",
+    "postFilter",
+    "preScore",
+    "score",
+    "reserve",
+    "permit",
+    "preBind",
+    "bind",
+    "postBind",
+)
+GROUP_POINTS: Final = ("placementGenerate", "placementScore")
+EXTENSION_POINTS: Final = POD_POINTS + GROUP_POINTS
+
+#: plugin name -> the extension points it serves
+PluginPoints = Mapping[str, frozenset[str]]
+
+
+def _serving(*points: str) -> frozenset[str]:
+    return frozenset(points)
+
+
+IN_TREE_POINTS: Final[PluginPoints] = {
+    "DefaultBinder": _serving("bind"),
+    "DefaultPreemption": _serving("postFilter", "preEnqueue"),
+    "DynamicResources": _serving("preEnqueue", "preFilter", "filter", "postFilter", "score", "reserve", "preBind"),
+    "GangScheduling": _serving("preEnqueue", "permit"),
+    "ImageLocality": _serving("score"),
+    "InterPodAffinity": _serving("preFilter", "filter", "preScore", "score"),
+    "NodeAffinity": _serving("preFilter", "filter", "preScore", "score"),
+    "NodeDeclaredFeatures": _serving("preFilter", "filter"),
+    "NodeName": _serving("filter"),
+    "NodePorts": _serving("preFilter", "filter"),
+    "NodeResourcesBalancedAllocation": _serving("preScore", "score"),
+    "NodeResourcesFit": _serving("preFilter", "filter", "preScore", "score", "placementScore"),
+    "NodeUnschedulable": _serving("filter"),
+    "NodeVolumeLimits": _serving("preFilter", "filter"),
+    "PodGroupPodsCount": _serving("placementScore"),
+    "PodTopologySpread": _serving("preFilter", "filter", "preScore", "score"),
+    "PrioritySort": _serving("queueSort"),
+    "SchedulingGates": _serving("preEnqueue"),
+    "TaintToleration": _serving("filter", "preScore", "score"),
+    "TopologyPlacementGenerator": _serving("placementGenerate"),
+    "VolumeBinding": _serving("preFilter", "filter", "preScore", "score", "reserve", "preBind"),
+    "VolumeRestrictions": _serving("preFilter", "filter"),
+    "VolumeZone": _serving("preFilter", "filter"),
+}

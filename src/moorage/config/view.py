@@ -1,0 +1,34 @@
+"""A configuration as plain data: what runs at each point of each profile, and the top-level values."""
+
+from typing import Any
+
+from moorage.config.load import Config, Profile
+from moorage.config.points import POD_POINTS
+
+
+def as_data(config: Config) -> dict[str, Any]:
+    """Profiles and top-level values, ready for JSON or YAML."""
+    connection = config.client_connection
+    return {
+        "profiles": [_profile(profile) for profile in config.profiles],
+        "top": {
+            "burst": connection.burst,
+            "extenders": len(config.extenders),
+            "leaderElect": config.leader_election.leader_elect,
+            "parallelism": config.parallelism,
+            "percentageOfNodesToScore": config.percentage_of_nodes_to_score,
+            "podInitialBackoffSeconds": config.pod_initial_backoff_seconds,
+            "podMaxBackoffSeconds": config.pod_max_backoff_seconds,
+            "qps": int(connection.qps) if connection.qps.is_integer() else connection.qps,
+        },
+    }
+
+
+def _profile(profile: Profile) -> dict[str, Any]:
+    data: dict[str, Any] = {"schedulerName": profile.scheduler_name}
+    if profile.percentage_of_nodes_to_score is not None:
+        data["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
+    # Group placement has its own points, which no pod passes through: they are left out here.
+    data["plugins"] = {point: list(profile.plugins.at(point)) for point in POD_POINTS if profile.plugins.at(point)}
+    data["weights"] = dict(profile.plugins.score_weights)
+    return data
