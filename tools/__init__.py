@@ -1,0 +1,1 @@
+"""Tools of the workshop: run from a checkout, never installed with the package."""

@@ -1,0 +1,52 @@
+"""Which programs make a control plane, and the folder they are found in."""
+
+import os
+import shutil
+from pathlib import Path
+
+VERSION = "v1.36.4"
+ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
+
+_KUBERNETES = "k8s.io/kubernetes/cmd"
+
+# In the order they are built: each finds the packages of those before it compiled already.
+PACKAGES = {
+    "etcd": "go.etcd.io/etcd/server/v3",
+    "kube-apiserver": f"{_KUBERNETES}/kube-apiserver",
+    "kube-scheduler": f"{_KUBERNETES}/kube-scheduler",
+    "kubectl": f"{_KUBERNETES}/kubectl",
+    "kube-controller-manager": f"{_KUBERNETES}/kube-controller-manager",
+}
+
+# What others ship as test assets: an API server to talk to, and no more.
+ESSENTIAL = ("etcd", "kube-apiserver")
+
+
+def assets_folder() -> Path | None:
+    """The folder that $KUBEBUILDER_ASSETS names: binaries somebody else provides."""
+    value = os.environ.get(ASSETS_VARIABLE)
+    return Path(value).expanduser() if value else None
+
+
+def cache_folder() -> Path:
+    """Where this version's binaries are built: in the user's cache, so that every checkout finds them."""
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "moorage" / "control-plane" / VERSION
+
+
+def folder() -> Path:
+    """The folder to take binaries from, whether or not they are there yet."""
+    return assets_folder() or cache_folder()
+
+
+def missing(where: Path) -> list[str]:
+    """The programs that `where` lacks and that a control plane from there needs."""
+    needed = ESSENTIAL if where == assets_folder() else tuple(PACKAGES)
+    return [name for name in needed if not os.access(where / name, os.X_OK)]
+
+
+def obtainable() -> bool:
+    """Whether a control plane can be had here: the binaries are there, or Go is, to build them."""
+    if not missing(folder()):
+        return True
+    return assets_folder() is None and shutil.which("go") is not None
