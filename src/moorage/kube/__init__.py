@@ -6,7 +6,8 @@ Structs its callers decode into. A path from the bottom up:
     errors       what can go wrong, as types
     paths        kinds and the paths they are served under
     credentials  tokens and certificates, and when they expire      (execplugin: asking a program for them)
-    kubeconfig   from files, flags and the pod's own mount to a `ClusterAccess`
+    kubeconfig   the files, and several of them as one
+    access       from files, flags and the pod's own mount to a `ClusterAccess`   (tls: its certificates)
     http1        one request, one answer, on kept-alive connections
     transport    `Client`: requests and streams with deadlines, one retry on 401
     decoding     lists and watch events into Structs; what does not decode is an item of its own

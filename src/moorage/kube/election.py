@@ -7,8 +7,8 @@ Why two leaders never act at once, as long as clocks run at the same speed:
 - a leader counts its time from *before* it sent the renewal that succeeded, and stops `renew_deadline` after that;
 - a candidate counts from when it *saw* the lease change, and takes over `lease_duration` after that, which is longer;
 - only differences of a local clock that never goes back are compared, so the hosts' wall clocks do not matter;
-- `is_leader` reads that clock at the moment of the question: a process that was frozen past its lease and thawed is no longer leader
-  before it has run one line of work. Ask it before each act.
+- `is_leader` reads that clock at the moment of the question: a process that was frozen past its lease and thawed is
+  no longer leader before it has run one line of work. Ask it before each act.
 """
 
 import asyncio
@@ -19,7 +19,6 @@ import time
 import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from math import ceil
 from typing import Any
 
@@ -28,6 +27,7 @@ import msgspec
 from moorage.errors import ApiError, InputError
 from moorage.kube.errors import BadAnswer, Conflict, NotFound
 from moorage.kube.paths import resource_of
+from moorage.kube.stamps import micro_time
 from moorage.kube.transport import Client
 
 logger = logging.getLogger(__name__)
@@ -148,7 +148,7 @@ class LeaderElector:
                 raise LeadershipLost(f"the lease was not renewed in time: {problem}")
             try:
                 async with asyncio.timeout(remaining):
-                    if not await self._claim():
+                    if not await self._claim() and self.holder != self.settings.identity:
                         raise LeadershipLost(f"the lease is held by {self.holder}")
             except LeadershipLost:
                 self._valid_until = float("-inf")
@@ -165,7 +165,7 @@ class LeaderElector:
             # The usual renewal: nobody touched the lease since our last one.
             try:
                 return await self._write(lease, started)
-            except Conflict:
+            except (Conflict, NotFound):
                 self._lease = None
         try:
             lease = _decode(await self._client.get(self._path(self.settings.name)))
@@ -254,11 +254,6 @@ class LeaderElector:
 
     def _path(self, name: str = "") -> str:
         return _LEASES.path(self.settings.namespace, name)
-
-
-def micro_time() -> str:
-    """Now, as the API writes times with microseconds: always UTC."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def _decode(answer: bytes) -> dict[str, Any]:

@@ -5,8 +5,8 @@ import tempfile
 from pathlib import Path
 
 from moorage.errors import InputError
+from moorage.kube.access import ClusterAccess
 from moorage.kube.credentials import ClientCertificate
-from moorage.kube.kubeconfig import ClusterAccess
 
 
 def client_context(access: ClusterAccess, certificate: ClientCertificate | None) -> ssl.SSLContext:

@@ -15,6 +15,7 @@ from urllib.parse import SplitResult, urlencode, urlsplit
 import aiohttp
 
 from moorage.errors import InputError
+from moorage.kube.access import ClusterAccess
 from moorage.kube.credentials import ClientCertificate, Credential, Vault
 from moorage.kube.errors import (
     AnswerLost,
@@ -24,7 +25,6 @@ from moorage.kube.errors import (
     error_of_answer,
 )
 from moorage.kube.http1 import Answer, Pool
-from moorage.kube.kubeconfig import ClusterAccess
 from moorage.kube.tls import client_context
 
 JSON = "application/json"
