@@ -18,11 +18,14 @@ class CycleState:
     have a `clone` method; others are shared between clones and must not be changed.
     """
 
-    __slots__ = ("_base", "_values")
+    __slots__ = ("_base", "_values", "skipped_filters", "skipped_scores")
 
     def __init__(self, base: "CycleState | None" = None) -> None:
         self._values: dict[str, Any] = {}
         self._base = base
+        #: Plugins whose Filter (with add_pod and remove_pod) or Score is left out of this cycle.
+        self.skipped_filters: frozenset[str] = frozenset()
+        self.skipped_scores: frozenset[str] = frozenset()
 
     def write(self, key: str, value: Any) -> None:
         """Remember a value."""
@@ -45,6 +48,8 @@ class CycleState:
     def clone(self) -> "CycleState":
         """A state for a dry run."""
         twin = CycleState(self._base)
+        twin.skipped_filters = self.skipped_filters
+        twin.skipped_scores = self.skipped_scores
         twin._values = {
             key: value.clone() if isinstance(value, Clonable) else value for key, value in self._values.items()
         }

@@ -52,6 +52,9 @@ class Host(Protocol):
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Move pods to the active queue at once."""
 
+    async def bind(self, pod: PodInfo, node_name: str) -> None:
+        """Write the pod's binding. Raises ApiError if the API server refuses it."""
+
     @property
     def client(self) -> Any:
         """The API client (moorage.kube.Client) of the process, for PreBind, Bind and PostBind."""

@@ -1,0 +1,204 @@
+"""PreFilter and Filter for one pod: which nodes fit, and why the others do not."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
+from moorage.errors import PluginError
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import NodeStatuses
+from moorage.framework.kept import ClassColumns, KeptClasses
+from moorage.framework.lifting import NodeFilter, blame
+from moorage.framework.points import NodeNames, PreFilterExtensions
+from moorage.framework.profile import Profile
+from moorage.framework.status import Code, Status, unresolvable
+
+
+@dataclass(slots=True)
+class Search:
+    """One pod's search for a node, between PreFilter and the end of Filter."""
+
+    pod: PodInfo
+    state: CycleState
+    columns: ClassColumns
+    #: Why PreFilter ended the search, if it did.
+    rejection: Status | None = None
+    #: Nodes that PreFilter narrowed the search to, and who did; None for all.
+    narrowed: frozenset[str] | None = None
+    narrowed_by: list[str] = field(default_factory=list)
+
+
+class Filtering:
+    """Runs the PreFilter and Filter plugins of a profile."""
+
+    def __init__(self, profile: Profile, snapshot: Snapshot) -> None:
+        self._profile = profile
+        self._snapshot = snapshot
+        self._nodes: NodeTable = snapshot.nodes
+        self._classes = KeptClasses(profile, snapshot.nodes)
+        kept = {one.name for one in profile.filters if one.is_kept}
+        self._asked_pre_filters = [one for one in profile.pre_filters if one.name not in kept]
+        self._extensions = [one for one in profile.pre_filters if isinstance(one.plugin, PreFilterExtensions)]
+        profile.handle.serve_filters(self)
+
+    # --------------------------------------------------------------------------------------------------- PreFilter
+
+    def begin(self, pod: PodInfo) -> Search:
+        """Run PreFilter. The search may be over already: see `rejection`."""
+        columns = self._classes.of(pod)
+        search = Search(pod, CycleState(columns.state), columns)
+        skipped = set(columns.skipped_filters)
+        pre_filters = self._asked_pre_filters if columns.is_plain else self._profile.pre_filters
+        for one in pre_filters:
+            if one.name in columns.pre_filter_answers:
+                answer = columns.pre_filter_answers[one.name]
+            else:
+                with blame(one.name, "PreFilter"):
+                    answer = one.plugin.pre_filter(search.state, pod, self._nodes)
+            if answer is None:
+                continue
+            if isinstance(answer, NodeNames):
+                self._narrow(search, one.name, answer.names)
+            elif answer.code is Code.SKIP:
+                skipped.add(one.name)
+            elif not answer.is_success:
+                search.rejection = self._rejection(one.name, answer)
+            if search.rejection is not None and search.rejection.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+                break
+        search.state.skipped_filters = frozenset(skipped)
+        return search
+
+    def _narrow(self, search: Search, plugin: str, names: frozenset[str]) -> None:
+        search.narrowed_by.append(plugin)
+        search.narrowed = names if search.narrowed is None else search.narrowed & names
+        if not search.narrowed and search.rejection is None:
+            by = sorted(search.narrowed_by)
+            text = f"plugin(s) [{' '.join(by)}] simultaneously" if len(by) > 1 else f"plugin {by[0]}"
+            search.rejection = unresolvable(f"node(s) didn't satisfy {text}")
+
+    def _rejection(self, plugin: str, answer: Status) -> Status:
+        if not answer.is_rejection:
+            raise PluginError(plugin, "PreFilter", answer.message or f"answered {answer.code.label}")
+        return answer.by(plugin)
+
+    # ------------------------------------------------------------------------------------------------------ Filter
+
+    def is_simple(self, search: Search) -> bool:
+        """Whether the kept filters alone decide: nothing narrowed, nobody nominated, no filter to ask."""
+        if search.narrowed is not None or len(self._snapshot.nominations):
+            return False
+        first, *others = search.columns.stages
+        skipped = search.state.skipped_filters
+        return first.asked is None and all(one.asked is not None and one.asked.name in skipped for one in others)
+
+    def feasible(self, search: Search) -> Rows:
+        """The rows of the nodes that fit, ascending."""
+        rows = self._candidates(search)
+        promised = self._promised_rows(search.pod)
+        for stage in search.columns.stages:
+            if stage.asked is None:
+                rows = rows[stage.passing[rows]]
+            elif len(rows) and stage.asked.name not in search.state.skipped_filters:
+                codes = stage.asked.many(search.state, search.pod, self._nodes, rows)
+                rows = rows[codes == 0]
+        if promised:
+            rows = np.array([row for row in rows.tolist() if self._fits_promised(search, row, promised)], dtype=np.intp)
+        return rows
+
+    def diagnose(self, search: Search) -> NodeStatuses:
+        """Why each node does not fit: the first filter that refused it, in running order."""
+        if search.rejection is not None:
+            return NodeStatuses(self._nodes.rows, absent=search.rejection)
+        absent = None
+        if search.narrowed is not None:
+            absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(search.narrowed_by))}]")
+        statuses = NodeStatuses(self._nodes.rows, absent)
+        rows = self._candidates(search)
+        for row in self._promised_rows(search.pod) & set(rows.tolist()):
+            status = self.filter_with_nominated(search.state, search.pod, self._nodes[row])
+            if status is not None:
+                statuses.assign(row, status)
+            rows = rows[rows != row]
+        for stage in search.columns.stages:
+            if stage.asked is None:
+                for kept in stage.kept:
+                    rows = self._record(statuses, rows, kept.filter, kept.codes[rows].astype(np.intp))
+            elif len(rows) and stage.asked.name not in search.state.skipped_filters:
+                codes = stage.asked.many(search.state, search.pod, self._nodes, rows)
+                rows = self._record(statuses, rows, stage.asked, codes)
+        return statuses
+
+    def _record(self, statuses: NodeStatuses, rows: Rows, filter_: NodeFilter, codes: Rows) -> Rows:
+        refused = codes != 0
+        if refused.any():
+            statuses.assign_all(rows[refused], codes[refused], filter_.statuses)
+            rows = rows[~refused]
+        return rows
+
+    def _candidates(self, search: Search) -> Rows:
+        if search.narrowed is None:
+            return self._nodes.rows
+        found = (self._nodes.get(name) for name in search.narrowed)
+        return np.array(sorted(node.row for node in found if node is not None), dtype=np.intp)
+
+    # ------------------------------------------------------------------------------------------------ nominated pods
+
+    def _promised_rows(self, pod: PodInfo) -> set[int]:
+        """Rows promised to other pods of at least the same priority."""
+        rows = set()
+        for name in self._snapshot.nominations.nodes():
+            node = self._nodes.get(name)
+            if node is not None and self._promised_to(pod, name):
+                rows.add(node.row)
+        return rows
+
+    def _promised_to(self, pod: PodInfo, node_name: str) -> list[PodInfo]:
+        return [
+            other
+            for other in self._snapshot.nominations.on(node_name)
+            if other.priority >= pod.priority and other.uid != pod.uid
+        ]
+
+    def _fits_promised(self, search: Search, row: int, promised: set[int]) -> bool:
+        if row not in promised:
+            return True
+        return self.filter_with_nominated(search.state, search.pod, self._nodes[row]) is None
+
+    # ------------------------------------------------------------------------------- one node: FilterRunner of Handle
+
+    def filter_with_nominated(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """The verdict on one node: first with the pods promised it, then (they may never come) without them."""
+        promised = self._promised_to(pod, node.name) if len(self._snapshot.nominations) else []
+        if promised:
+            crowded, crowded_state = node.copy(), state.clone()
+            for other in promised:
+                self.add_pod(crowded_state, pod, other, crowded)
+            refusal = self._filter_one(crowded_state, pod, crowded)
+            if refusal is not None:
+                return refusal
+        return self._filter_one(state, pod, node)
+
+    def _filter_one(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        for one in self._profile.filters:
+            if one.name not in state.skipped_filters:
+                refusal = one.one(state, pod, self._nodes, node)
+                if refusal is not None:
+                    return refusal
+        return None
+
+    def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Add a pod to a copied node and tell the plugins."""
+        node.add_pod(added)
+        for one in self._extensions:
+            if one.name not in state.skipped_filters:
+                with blame(one.name, "AddPod"):
+                    one.plugin.add_pod(state, pod, added, node)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Remove a pod from a copied node and tell the plugins."""
+        node.remove_pod(removed)
+        for one in self._extensions:
+            if one.name not in state.skipped_filters:
+                with blame(one.name, "RemovePod"):
+                    one.plugin.remove_pod(state, pod, removed, node)

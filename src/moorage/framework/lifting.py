@@ -1,0 +1,158 @@
+"""One shape for every filter and score, whichever of the two forms a plugin was written in.
+
+Also the place where a plugin's answers are checked: what it may not answer becomes a PluginError that names it.
+"""
+
+from collections.abc import Callable, Hashable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.errors import PluginError
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.normalizing import NormalizeByMax
+from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scope, Scores
+from moorage.framework.status import Status
+
+#: Up to this many rows the one-node form is quicker than the dispatch of array operations.
+FEW_ROWS = 6
+
+
+@contextmanager
+def blame(plugin: str, point: str) -> Iterator[None]:
+    """Turn whatever a plugin raises into a PluginError that names it."""
+    try:
+        yield
+    except PluginError:
+        raise
+    except Exception as error:
+        raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
+
+
+class NodeFilter:
+    """A plugin's Filter. Statuses get small ids of their own, so that verdicts can be kept as arrays."""
+
+    def __init__(self, name: str, plugin: Any) -> None:
+        self.name = name
+        self.plugin = plugin
+        self.scope: Scope = getattr(plugin, "filter_scope", Scope.CLUSTER)
+        self._one: Callable[..., Status | None] | None = getattr(plugin, "filter", None)
+        self._many = getattr(plugin, "filter_nodes", None)
+        #: Status ids start at 1; 0 means the pod fits.
+        self.statuses: dict[int, Status] = {}
+        self._id_of: dict[Status, int] = {}
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether verdicts stay good for a pod class until the node changes."""
+        return self.scope is not Scope.CLUSTER
+
+    def one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, node: NodeInfo) -> Status | None:
+        """The verdict on one node; None where the pod fits. `node` may be a changed copy."""
+        if self._one is None:
+            code = int(self.many(state, pod, nodes, np.array([node.row], dtype=np.intp))[0])
+            return self.statuses[code] if code else None
+        try:
+            status = self._one(state, pod, node)
+        except Exception as error:
+            raise PluginError(self.name, "Filter", f"{type(error).__name__}: {error}") from error
+        if status is None or status.is_success:
+            return None
+        return self._checked(status)
+
+    def one_code(self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int) -> int:
+        """The verdict on one row as an id of `statuses`, 0 where the pod fits."""
+        status = self.one(state, pod, nodes, nodes.infos[row])
+        return 0 if status is None else self._intern(status)
+
+    def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> NDArray[np.intp]:
+        """The verdicts on many rows as ids of `statuses`, 0 where the pod fits."""
+        if self._many is None or (self._one is not None and len(rows) <= FEW_ROWS):
+            codes = [self.one_code(state, pod, nodes, row) for row in rows.tolist()]
+            return np.array(codes, dtype=np.intp)
+        with blame(self.name, "Filter"):
+            verdicts = self._many(state, pod, nodes, rows)
+        if not verdicts.statuses or not verdicts.codes.any():
+            return np.zeros(len(rows), dtype=np.intp)
+        ids = np.array([0, *(self._intern(self._checked(status)) for status in verdicts.statuses)], dtype=np.intp)
+        mapped: NDArray[np.intp] = ids[verdicts.codes]
+        return mapped
+
+    def _checked(self, status: Status) -> Status:
+        if not status.is_rejection:
+            raise PluginError(self.name, "Filter", status.message or f"answered {status.code.label}")
+        return status.by(self.name)
+
+    def _intern(self, status: Status) -> int:
+        known = self._id_of.get(status)
+        if known is None:
+            known = self._id_of[status] = len(self._id_of) + 1
+            self.statuses[known] = status
+        return known
+
+
+class NodeScore:
+    """A plugin's Score with its weight and, if it has one, its NormalizeScore."""
+
+    def __init__(self, name: str, plugin: Any, weight: int) -> None:
+        self.name = name
+        self.weight = weight
+        self.scope: Scope = getattr(plugin, "score_scope", Scope.CLUSTER)
+        self.normalize = getattr(plugin, "normalize_scores", None)
+        self._one: Callable[..., int] | None = getattr(plugin, "score", None)
+        self._many = getattr(plugin, "score_nodes", None)
+        self._kept_until: Callable[[NodeTable], Hashable] | None = getattr(plugin, "kept_until", None)
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether raw scores stay good for a pod class until the node changes and can be ranked without the rest."""
+        by_max = self.normalize is None or isinstance(self.normalize, NormalizeByMax)
+        return self.scope is not Scope.CLUSTER and by_max
+
+    def kept_until(self, nodes: NodeTable) -> Hashable:
+        """A value whose change makes every kept score stale (plugins that also read something cluster-wide)."""
+        return self._kept_until(nodes) if self._kept_until is not None else None
+
+    def one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, node: NodeInfo) -> int:
+        """The raw score of one node."""
+        if self._one is None:
+            return int(self.many(state, pod, nodes, np.array([node.row], dtype=np.intp))[0])
+        try:
+            score = self._one(state, pod, node)
+        except Exception as error:
+            raise PluginError(self.name, "Score", f"{type(error).__name__}: {error}") from error
+        if self.normalize is None and not MIN_SCORE <= score <= MAX_SCORE:
+            raise self._out_of_range(score, node.name)
+        return score
+
+    def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        """The raw scores of many rows."""
+        if self._many is None or (self._one is not None and len(rows) <= FEW_ROWS):
+            return np.array([self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()], dtype=np.int64)
+        with blame(self.name, "Score"):
+            scores: Scores = self._many(state, pod, nodes, rows)
+        if self.normalize is None:
+            self._check(scores, nodes, rows)
+        return scores
+
+    def weighted(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        """The scores of `rows`, normalised among them, times the weight."""
+        scores = self.many(state, pod, nodes, rows)
+        if self.normalize is not None:
+            with blame(self.name, "NormalizeScore"):
+                scores = self.normalize(state, pod, scores, rows)
+            self._check(scores, nodes, rows)
+        return scores * self.weight
+
+    def _check(self, scores: Scores, nodes: NodeTable, rows: Rows) -> None:
+        if len(scores) and not (int(scores.min()) >= MIN_SCORE and int(scores.max()) <= MAX_SCORE):
+            bad = int(np.flatnonzero((scores < MIN_SCORE) | (scores > MAX_SCORE))[0])
+            raise self._out_of_range(int(scores[bad]), nodes.infos[int(rows[bad])].name)
+
+    def _out_of_range(self, score: int, node_name: str) -> PluginError:
+        return PluginError(
+            self.name, "Score", f"score {score} for node {node_name} is not in the range [{MIN_SCORE}, {MAX_SCORE}]"
+        )

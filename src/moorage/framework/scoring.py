@@ -1,0 +1,69 @@
+"""PreScore, Score and NormalizeScore for one pod: how good each node that fits is."""
+
+import numpy as np
+
+from moorage.columns import NodeTable, Rows
+from moorage.errors import PluginError
+from moorage.framework.filtering import Search
+from moorage.framework.lifting import NodeScore, blame
+from moorage.framework.points import Scores
+from moorage.framework.profile import Profile
+from moorage.framework.status import Code
+
+
+class Scoring:
+    """Runs the PreScore and Score plugins of a profile."""
+
+    def __init__(self, profile: Profile, nodes: NodeTable) -> None:
+        self._profile = profile
+        self._nodes = nodes
+        kept = {one.name for one in profile.scores if one.is_kept}
+        self._asked_pre_scores = [one for one in profile.pre_scores if one.name not in kept]
+        self._asked_scores = [one for one in profile.scores if not one.is_kept]
+
+    def prepare(self, search: Search, rows: Rows) -> list[NodeScore]:
+        """Run PreScore over the rows that fit; returns the plugins that are asked to score in this cycle."""
+        search.columns.prepare_scores(rows)
+        skipped = set(search.columns.skipped_scores)
+        for one in self._asked_pre_scores:
+            with blame(one.name, "PreScore"):
+                answer = one.plugin.pre_score(search.state, search.pod, self._nodes, rows)
+            if answer is None or answer.is_success:
+                continue
+            if answer.code is not Code.SKIP:
+                raise PluginError(one.name, "PreScore", answer.message)
+            skipped.add(one.name)
+        search.state.skipped_scores = frozenset(skipped)
+        return [one for one in self._asked_scores if one.name not in skipped]
+
+    def totals(self, search: Search, rows: Rows, asked: list[NodeScore]) -> Scores:
+        """The sum of all plugins' weighted scores for each of `rows`."""
+        total = search.columns.totals(rows)
+        for one in asked:
+            total += one.weighted(search.state, search.pod, self._nodes, rows)
+        return total
+
+    def by_plugin(self, search: Search, rows: Rows) -> dict[str, Scores]:
+        """Every plugin's weighted scores for each of `rows`, computed afresh; call `prepare` first."""
+        return {
+            one.name: one.weighted(search.state, search.pod, self._nodes, rows)
+            for one in self._profile.scores
+            if one.name not in search.state.skipped_scores
+        }
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no plugin scores: every node is then as good as any other."""
+        return not self._profile.scores
+
+
+def best_rows(rows: Rows, totals: Scores) -> Rows:
+    """The rows with the highest total."""
+    best: Rows = rows[totals == totals.max()]
+    return best
+
+
+def best_ranked(ranked: Scores) -> Rows:
+    """The rows with the highest rank; none where no row fits."""
+    top = ranked.max() if len(ranked) else -1
+    return np.flatnonzero(ranked == top) if top >= 0 else np.zeros(0, dtype=np.intp)

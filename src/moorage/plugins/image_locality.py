@@ -1,0 +1,70 @@
+"""ImageLocality: prefers nodes that already hold the pod's images."""
+
+from collections.abc import Hashable
+from typing import Any
+
+import numpy as np
+
+from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.handle import Handle
+from moorage.framework.points import MAX_SCORE, Scope, Scores
+
+MEBIBYTE = 1024 * 1024
+#: Below this many bytes held an image is not worth a point; above the other, for each container, not worth more.
+LOW = 23 * MEBIBYTE
+HIGH_PER_CONTAINER = 1000 * MEBIBYTE
+
+
+class ImageLocality:
+    """Score by the size of the images present, each scaled by the share of nodes that hold it."""
+
+    score_scope = Scope.NODE
+
+    def __init__(self, _args: Any, handle: Handle) -> None:
+        self._nodes = handle.snapshot.nodes
+
+    def kept_until(self, nodes: NodeTable) -> Hashable:
+        """Scores also depend on how widespread images are."""
+        return nodes.images.version, len(nodes)
+
+    def score(self, _state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
+        """0 for nothing of note, 100 for everything."""
+        present = sum(
+            self._worth(image.size, len(image.rows))
+            for name in image_names(pod)
+            if name in node.image_names and (image := self._nodes.images.by_name.get(name)) is not None
+        )
+        return _score(present, pod)
+
+    def score_nodes(self, _state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        """The same, image by image over the rows that hold it."""
+        present = np.zeros(nodes.capacity, dtype=np.int64)
+        for name in image_names(pod):
+            image = nodes.images.by_name.get(name)
+            if image is not None:
+                present[list(image.rows)] += self._worth(image.size, len(image.rows))
+        worth = present[rows]
+        distinct, where = np.unique(worth, return_inverse=True)
+        scores = np.array([_score(int(one), pod) for one in distinct], dtype=np.int64)
+        return scores[where] if len(rows) else scores
+
+    def _worth(self, size: int, holders: int) -> int:
+        return int(size * (holders / len(self._nodes)))
+
+
+def image_names(pod: PodInfo) -> list[str]:
+    """The images of containers, init containers and image volumes, with the tag that nodes report them under."""
+    spec = pod.spec
+    names = [one.image for one in (*spec.init_containers, *spec.containers)]
+    names += [volume.image.reference for volume in spec.volumes if volume.image is not None]
+    return [_with_tag(name) for name in names]
+
+
+def _with_tag(name: str) -> str:
+    return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
+
+
+def _score(present: int, pod: PodInfo) -> int:
+    high = HIGH_PER_CONTAINER * (len(pod.spec.init_containers) + len(pod.spec.containers))
+    return MAX_SCORE * (min(max(present, LOW), high) - LOW) // (high - LOW)

@@ -1,0 +1,38 @@
+"""NodeName: a pod that names its node goes nowhere else."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.events import Action, EventHint, Resource, on
+from moorage.framework.handle import Handle
+from moorage.framework.points import Scope, Verdicts
+from moorage.framework.status import Status, unresolvable
+
+ANOTHER_NODE = unresolvable("node(s) didn't match the requested node name")
+
+
+class NodeName:
+    """Filter: spec.nodeName, where set, is the node's name."""
+
+    filter_scope = Scope.NODE
+
+    def __init__(self, _args: Any, _handle: Handle) -> None: ...
+
+    def filter(self, _state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Refuse every node but the one named."""
+        return ANOTHER_NODE if pod.spec.node_name not in ("", node.name) else None
+
+    def filter_nodes(self, _state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
+        """The same by the row of the node named."""
+        wanted = pod.spec.node_name
+        if not wanted:
+            return Verdicts(np.zeros(len(rows), dtype=np.intp), ())
+        return Verdicts((rows != nodes.row_of.get(wanted, -1)).astype(np.intp), (ANOTHER_NODE,))
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        """Only a new node can be the one named."""
+        return (on(Resource.NODE, Action.ADD),)

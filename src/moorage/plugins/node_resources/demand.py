@@ -1,0 +1,86 @@
+"""What a node's resources look like with and without the pod, for scoring: one node or many rows."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.columns import NodeInfo, NodeTable, Rows
+from moorage.config.args import ResourceSpec
+from moorage.values.requests import CPU, MEMORY, is_counted, is_scalar
+
+Amounts = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One resource that is scored: how much the pod asks for and what it weighs."""
+
+    name: str
+    amount: int
+    weight: int
+
+
+class Share(NamedTuple):
+    """One resource on one node: in use before, with the pod, and offered (never 0)."""
+
+    used: int
+    requested: int
+    allocatable: int
+    weight: int
+
+
+class ShareColumn(NamedTuple):
+    """The same over many rows; rows that offer nothing of it (allocatable 0) do not count it."""
+
+    used: Amounts
+    requested: Amounts
+    allocatable: Amounts
+    weight: int
+
+
+class Demand:
+    """The scored resources of a pod. `with_defaults` counts cpu and memory with the defaults for empty requests."""
+
+    def __init__(self, resources: Sequence[ResourceSpec], amounts: Sequence[int], *, with_defaults: bool) -> None:
+        self.is_nothing = not any(amounts)
+        self._with_defaults = with_defaults
+        self._wanted = [
+            Wanted(spec.name, amount, spec.weight)
+            for spec, amount in zip(resources, amounts, strict=True)
+            if is_counted(spec.name) and (amount or not is_scalar(spec.name))
+        ]
+
+    def shares(self, node: NodeInfo) -> list[Share]:
+        """The shares of one node, without resources it does not offer."""
+        shares = []
+        for one in self._wanted:
+            allocatable = node.allocatable.get(one.name, 0)
+            if allocatable:
+                used = self._used(node, one.name)
+                shares.append(Share(used, used + one.amount, allocatable, one.weight))
+        return shares
+
+    def columns(self, nodes: NodeTable, rows: Rows) -> list[ShareColumn]:
+        """The shares of many rows."""
+        columns = []
+        for one in self._wanted:
+            used = self._used_column(nodes, one.name)[rows]
+            columns.append(ShareColumn(used, used + one.amount, nodes.allocatable(one.name)[rows], one.weight))
+        return columns
+
+    def _used(self, node: NodeInfo, name: str) -> int:
+        if self._with_defaults and name == CPU:
+            return node.scored_cpu
+        if self._with_defaults and name == MEMORY:
+            return node.scored_memory
+        return node.requested.get(name, 0)
+
+    def _used_column(self, nodes: NodeTable, name: str) -> Amounts:
+        if self._with_defaults and name == CPU:
+            return nodes.scored_cpu
+        if self._with_defaults and name == MEMORY:
+            return nodes.scored_memory
+        return nodes.requested(name)

@@ -1,0 +1,150 @@
+"""NodeResourcesFit: the node has room for the pod; and how full it would be."""
+
+from collections.abc import Iterable, Sequence
+
+import numpy as np
+
+from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.config.args import NodeResourcesFitArgs
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.handle import Handle
+from moorage.framework.points import Scope, Scores, Verdicts
+from moorage.framework.status import Status, unresolvable, unschedulable
+from moorage.objects import Node, Pod
+from moorage.plugins.node_resources.demand import Demand
+from moorage.plugins.node_resources.strategies import make_strategy
+from moorage.values.requests import (
+    CPU,
+    EPHEMERAL_STORAGE,
+    MEMORY,
+    PODS,
+    allocatable_amounts,
+    container_request,
+    is_extended,
+    pod_request,
+)
+
+TOO_MANY_PODS = "Too many pods"
+
+_FILTER_STATE = "NodeResourcesFit/filter"
+_SCORE_STATE = "NodeResourcesFit/score"
+_CORE = (CPU, MEMORY, EPHEMERAL_STORAGE)
+
+
+class NodeResourcesFit:
+    """Filter on free resources and pod slots; Score by a strategy over the resources the profile names."""
+
+    filter_scope = Scope.NODE_AND_PODS
+    score_scope = Scope.NODE_AND_PODS
+
+    def __init__(self, args: NodeResourcesFitArgs, _handle: Handle) -> None:
+        self._ignored = frozenset(args.ignored_resources)
+        self._ignored_groups = frozenset(args.ignored_resource_groups)
+        self._resources = args.scoring_strategy.resources
+        self._strategy = make_strategy(args.scoring_strategy)
+
+    # ------------------------------------------------------------------------------------------------------ Filter
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, _nodes: NodeTable) -> Status | None:
+        """Work out what must be free; every pod needs at least a slot."""
+        state.write(_FILTER_STATE, self._needs(pod.pod_class.request.amounts.items()))
+        return None
+
+    def _needs(self, amounts: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+        wanted = {name: amount for name, amount in amounts if amount > 0 and not self._is_ignored(name)}
+        first = [(name, wanted.pop(name)) for name in _CORE if name in wanted]
+        return first + list(wanted.items())
+
+    def _is_ignored(self, name: str) -> bool:
+        return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
+
+    def filter(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> Status | None:
+        """Refuse a node that lacks a slot or a resource, naming all it lacks."""
+        lacking = []
+        resolvable = True
+        if len(node.pods) + 1 > node.allowed_pods:
+            lacking.append(TOO_MANY_PODS)
+        for name, amount in state.read(_FILTER_STATE):
+            allocatable = node.allocatable.get(name, 0)
+            if amount > allocatable - node.requested.get(name, 0):
+                lacking.append(f"Insufficient {name}")
+                resolvable = resolvable and amount <= allocatable
+        if not lacking:
+            return None
+        return unschedulable(*lacking) if resolvable else unresolvable(*lacking)
+
+    def filter_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
+        """The same: each thing lacking is a bit, each combination of bits that occurs a status."""
+        needs: list[tuple[str, int]] = state.read(_FILTER_STATE)
+        bits = (nodes.pod_count[rows] + 1 > nodes.allowed_pods[rows]).astype(np.int64)
+        for index, (name, amount) in enumerate(needs, start=2):
+            allocatable = nodes.allocatable(name)[rows]
+            bits |= (amount > allocatable - nodes.requested(name)[rows]).astype(np.int64) << index
+            bits |= ((amount > allocatable).astype(np.int64)) << 1
+        if not bits.any():
+            return Verdicts(np.zeros(len(rows), dtype=np.intp), ())
+        found, codes = np.unique(bits, return_inverse=True)
+        statuses = [_status(int(one), needs) for one in found]
+        if found[0] == 0:
+            return Verdicts(codes.astype(np.intp), statuses[1:])
+        return Verdicts(codes.astype(np.intp) + 1, statuses)
+
+    # ------------------------------------------------------------------------------------------------------- Score
+
+    def pre_score(self, state: CycleState, pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
+        """Work out what is scored. Pod-level resources are left aside here, as kube-scheduler does."""
+        amounts = [container_request(pod.pod, spec.name, with_defaults=True) for spec in self._resources]
+        state.write(_SCORE_STATE, Demand(self._resources, amounts, with_defaults=True))
+        return None
+
+    def score(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> int:
+        """The strategy's score of one node."""
+        demand: Demand = state.read(_SCORE_STATE)
+        return self._strategy.score(demand.shares(node))
+
+    def score_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        """The strategy's scores of many."""
+        demand: Demand = state.read(_SCORE_STATE)
+        return self._strategy.score_many(demand.columns(nodes, rows), len(rows))
+
+    # ------------------------------------------------------------------------------------------------------ events
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        """Room made: a node added or grown, a pod gone or shrunk."""
+        return (
+            on(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._after_pod),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._after_node),
+        )
+
+    def _after_pod(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
+        if new is None:
+            left = old is not None and bool(old.spec.node_name or old.status.nominated_node_name)
+            return Hint.QUEUE if left else Hint.SKIP
+        if new.metadata.uid == pod.uid:
+            return Hint.QUEUE
+        if old is None or not new.spec.node_name:
+            return Hint.SKIP
+        before, after = (pod_request(one, on_node=True).amounts for one in (old, new))
+        wanted = (name for name, amount in pod.pod_class.request.amounts.items() if amount)
+        return Hint.QUEUE if any(after.get(name, 0) < before.get(name, 0) for name in wanted) else Hint.SKIP
+
+    def _after_node(self, pod: PodInfo, old: Node | None, new: Node | None) -> Hint:
+        if new is None:
+            return Hint.SKIP
+        # Ignored resources are not ignored here: kube-scheduler's hint does not know of them either.
+        wanted = {name: amount for name, amount in pod.pod_class.request.amounts.items() if amount}
+        offered = allocatable_amounts(new.status.allocatable)
+        if offered.get(PODS, 0) < 1 or any(amount > offered.get(name, 0) for name, amount in wanted.items()):
+            return Hint.SKIP
+        if old is None:
+            return Hint.QUEUE
+        before = allocatable_amounts(old.status.allocatable)
+        grown = any(offered.get(name, 0) > before.get(name, 0) for name in (PODS, *wanted))
+        return Hint.QUEUE if grown else Hint.SKIP
+
+
+def _status(bits: int, needs: Sequence[tuple[str, int]]) -> Status:
+    lacking = [TOO_MANY_PODS] if bits & 1 else []
+    lacking += [f"Insufficient {name}" for index, (name, _) in enumerate(needs, start=2) if bits >> index & 1]
+    return unresolvable(*lacking) if bits & 2 else unschedulable(*lacking)
