@@ -2,7 +2,11 @@
 
 import typer
 
+from moorage.cli import config
+
 app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+
+app.add_typer(config.app, name="config")
 
 
 @app.callback()

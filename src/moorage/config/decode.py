@@ -7,7 +7,7 @@ import base64
 import binascii
 import math
 from collections.abc import Mapping
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import msgspec
 from msgspec import inspect
@@ -22,6 +22,10 @@ from moorage.values.duration import Duration
 _INT32 = (-(2**31), 2**31 - 1)
 _TYPE_META = frozenset({"apiVersion", "kind"})
 _REMOVED = object()
+
+UNKNOWN_FIELD = "unknown field"
+
+S = TypeVar("S", bound=msgspec.Struct)
 
 
 def decode_configuration(document: Any, faults: list[Fault]) -> KubeSchedulerConfiguration:
@@ -39,11 +43,26 @@ def decode_configuration(document: Any, faults: list[Fault]) -> KubeSchedulerCon
     return msgspec.structs.replace(written, profiles=profiles)
 
 
+def decode_section(
+    value: Any, kind: type[S], faults: list[Fault], *, path: str = "", fold_case: bool = False
+) -> S | None:
+    """One section of any type, apiVersion and kind aside; None where it is no object at all.
+
+    With `fold_case` field names match whatever their case, as they once did."""
+    section = _Decoder(faults, fold_case=fold_case).section(value, kind, path)
+    return section if isinstance(section, kind) else None
+
+
 class _Decoder:
     """Walks a document beside the description of the type it should have."""
 
-    def __init__(self, faults: list[Fault]) -> None:
+    def __init__(self, faults: list[Fault], *, fold_case: bool = False) -> None:
         self.faults = faults
+        self.fold_case = fold_case
+
+    def name(self, name: str) -> str:
+        """A field's name as it is compared."""
+        return name.lower() if self.fold_case else name
 
     def fail(self, path: str, problem: str) -> Any:
         self.faults.append(Fault(path, problem, "decode"))
@@ -89,7 +108,8 @@ class _Decoder:
         assert isinstance(info, inspect.StructType)
         if not isinstance(value, Mapping):
             return self.fail(path, f"expected an object, got {_kind_of(value)}")
-        return self.struct({name: item for name, item in value.items() if name not in _TYPE_META}, info, path)
+        fields = {name: item for name, item in value.items() if name not in _TYPE_META}
+        return self.struct(fields, info, path)
 
     def value(self, value: Any, kind: inspect.Type, path: str) -> Any:
         """The typed value, or _REMOVED where it is none (and a fault says why)."""
@@ -112,12 +132,12 @@ class _Decoder:
     def struct(self, value: Any, kind: inspect.StructType, path: str) -> Any:
         if not isinstance(value, Mapping):
             return self.fail(path, f"expected an object, got {_kind_of(value)}")
-        fields = {field.encode_name: field for field in kind.fields}
+        fields = {self.name(field.encode_name): field for field in kind.fields}
         given: dict[str, Any] = {}
         for name, item in value.items():
-            field = fields.get(name)
+            field = fields.get(self.name(name))
             if field is None:
-                self.fail(child(path, name), "unknown field")
+                self.fail(child(path, name), UNKNOWN_FIELD)
             elif item is not None:
                 decoded = self.value(item, field.type, child(path, name))
                 if decoded is not _REMOVED:
