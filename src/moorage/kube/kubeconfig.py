@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
-import yaml
 
 from moorage.errors import InputError, ObjectError
 from moorage.objects import convert
+from moorage.values import yaml
 
 
 class NamedExtension(msgspec.Struct):
@@ -119,11 +119,11 @@ class Kubeconfig:
 
 def _parse(path: Path) -> _File:
     try:
-        content = yaml.load(path.read_bytes(), yaml.CSafeLoader)
+        content = yaml.load(path.read_bytes())
     except OSError as error:
         raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
-    except yaml.YAMLError as error:
-        raise InputError(f"is not YAML: {' '.join(str(error).split())}", where=str(path)) from error
+    except InputError as error:
+        raise InputError(str(error), where=str(path)) from error
     try:
         return convert({} if content is None else content, _File)
     except ObjectError as error:
