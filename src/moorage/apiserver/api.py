@@ -1,0 +1,226 @@
+"""Answers requests: routes each to its resource and verb. Knows nothing of sockets."""
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from moorage.apiserver import media, status
+from moorage.apiserver.auth import Authenticator
+from moorage.apiserver.discovery import Discovery
+from moorage.apiserver.kinds import READ_WRITE_VERBS, SUBRESOURCE_VERBS
+from moorage.apiserver.media import PLAIN
+from moorage.apiserver.operation import Operation
+from moorage.apiserver.patch.patching import patch_object
+from moorage.apiserver.presenting import Presenter
+from moorage.apiserver.registry import Registry, Resource
+from moorage.apiserver.requests import Request, Target, parse_path
+from moorage.apiserver.store import Item
+from moorage.apiserver.subresources import CREATES_NOTHING, SUBRESOURCES
+from moorage.apiserver.verbs import bodies
+from moorage.apiserver.verbs.create import create
+from moorage.apiserver.verbs.delete import delete, read_options
+from moorage.apiserver.verbs.read import get, list_objects, matcher
+from moorage.apiserver.verbs.update import replace
+from moorage.apiserver.verbs.watch import Watch
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer: its code, bytes, format, headers. `is_write`: to be sent once the change is durable."""
+
+    code: int
+    body: bytes
+    content_type: str = media.JSON
+    headers: dict[str, str] = field(default_factory=dict)
+    is_write: bool = False
+
+
+class Api:
+    """The API, whole: resources, discovery, health."""
+
+    def __init__(self, registry: Registry, authenticator: Authenticator) -> None:
+        self.registry = registry
+        self.authenticator = authenticator
+        self.discovery = Discovery(registry)
+
+    def answer(self, request: Request) -> Response | Watch:
+        """Answer a request of an authenticated user. Raises StatusError for everything that fails."""
+        target = parse_path(request.path)
+        if target is None:
+            return self._discover(request)
+        resource = self.registry.find(target.group, target.version, target.resource)
+        if resource is None:
+            raise status.no_such_path()
+        return self.serve(resource, target, request)
+
+    def serve(self, resource: Resource, target: Target, request: Request) -> Response | Watch:
+        """One verb on one resource."""
+        kind = resource.kind
+        if target.namespace and not kind.is_namespaced:
+            raise status.no_such_path()
+        if target.subresource:
+            return self._subresource(resource, target, request)
+        verb = _verb(target, request)
+        if verb not in kind.verbs:
+            raise status.method_not_allowed(verb, kind.plural, kind.group)
+        if kind.is_namespaced and not target.namespace and (target.name or verb == "create"):
+            raise status.no_such_path()
+        return _VERBS[verb](self, resource, target, request)
+
+    def presenter(self, resource: Resource, request: Request) -> Presenter:
+        """Writes answers in the form the client asked for."""
+        return Presenter(self.registry, resource, request.answer, request.query.get("includeObject", ""))
+
+    def operation(self, resource: Resource, target: Target, request: Request) -> Operation:
+        """A write about to happen."""
+        return Operation(
+            self.registry,
+            resource,
+            target.namespace,
+            request.user,
+            name=target.name,
+            subresource=target.subresource,
+            is_dry_run=request.is_dry_run,
+            field_validation=_field_validation(request),
+            field_manager=request.query.get("fieldManager", ""),
+            warnings=request.warnings,
+        )
+
+    def written(self, item: Item, resource: Resource, request: Request, code: int = 200) -> Response:
+        """The answer to a write."""
+        presenter = self.presenter(resource, request)
+        return Response(code, presenter.one(item), presenter.content_type, is_write=True)
+
+    def get(self, resource: Resource, target: Target, request: Request) -> Response:
+        """One object."""
+        presenter = self.presenter(resource, request)
+        item = get(resource, target.namespace, target.name, request, self.registry)
+        return Response(200, presenter.one(item), presenter.content_type)
+
+    def list(self, resource: Resource, target: Target, request: Request) -> Response:
+        """Many objects."""
+        presenter = self.presenter(resource, request)
+        body = list_objects(resource, _namespace(resource, target), request, presenter)
+        return Response(200, body, presenter.content_type)
+
+    def watch(self, resource: Resource, target: Target, request: Request) -> Watch:
+        """Changes as they come."""
+        return Watch(resource, _namespace(resource, target), request, self.presenter(resource, request))
+
+    def create(self, resource: Resource, target: Target, request: Request) -> Response:
+        """A new object, or a review that stores nothing."""
+        operation = self.operation(resource, target, request)
+        obj = bodies.read(request.body, request.content_type, operation)
+        review = CREATES_NOTHING.get(resource.kind.resource)
+        if review is not None:
+            return Response(201, media.encode(review(operation, obj), PLAIN), is_write=True)
+        return self.written(create(operation, obj), resource, request, 201)
+
+    def update(self, resource: Resource, target: Target, request: Request) -> Response:
+        """A whole object in place of the stored one."""
+        operation = self.operation(resource, target, request)
+        obj = bodies.read(request.body, request.content_type, operation)
+        return self.written(replace(operation, obj), resource, request)
+
+    def patch(self, resource: Resource, target: Target, request: Request) -> Response:
+        """A part of an object."""
+        item, is_new = patch_object(self.operation(resource, target, request), request)
+        return self.written(item, resource, request, 201 if is_new else 200)
+
+    def delete(self, resource: Resource, target: Target, request: Request) -> Response:
+        """One object goes, or is marked to go."""
+        operation = self.operation(resource, target, request)
+        options = read_options(request)
+        item, is_gone = delete(operation, options)
+        kind = resource.kind
+        if is_gone and kind.resource != "pods":
+            details = {"name": item.name, "group": kind.group, "kind": kind.plural}
+            details["uid"] = item.decode()["metadata"].get("uid", "")
+            body = status.success({key: value for key, value in details.items() if value})
+            return Response(200, media.encode(body), is_write=True)
+        is_accepted = not is_gone and options.orphan_dependents is False
+        return self.written(item, resource, request, 202 if is_accepted else 200)
+
+    def deletecollection(self, resource: Resource, target: Target, request: Request) -> Response:
+        """Every selected object goes."""
+        operation = self.operation(resource, target, request)
+        options = read_options(request)
+        selects = matcher(resource, request)
+        deleted = []
+        for item in list(resource.collection.items(_namespace(resource, target))):
+            if selects.matches(item):
+                operation.name, operation.namespace = item.name, item.namespace
+                deleted.append(delete(operation, options)[0])
+        presenter = self.presenter(resource, request)
+        body = presenter.objects(deleted, self.registry.store.revision)
+        return Response(200, body, presenter.content_type, is_write=True)
+
+    def _subresource(self, resource: Resource, target: Target, request: Request) -> Response:
+        kind = resource.kind
+        if target.subresource not in kind.subresources:
+            raise status.no_such_path()
+        verb = _verb(target, request)
+        if verb not in SUBRESOURCE_VERBS.get(target.subresource, READ_WRITE_VERBS):
+            raise status.method_not_allowed(verb, kind.plural, kind.group)
+        handler = SUBRESOURCES.get(target.subresource)
+        if handler is not None:
+            return handler(self, resource, target, request, verb)
+        if verb == "get":
+            return self.get(resource, target, request)
+        return self.update(resource, target, request) if verb == "update" else self.patch(resource, target, request)
+
+    def _discover(self, request: Request) -> Response:
+        if request.method not in ("GET", "HEAD"):
+            raise status.no_such_path()
+        found = self.discovery.find(request.path.rstrip("/"), request.query, request.accept)
+        if found is None:
+            raise status.no_such_path()
+        body, content_type, headers = found
+        return Response(200, body, content_type, headers)
+
+
+def _namespace(resource: Resource, target: Target) -> str | None:
+    """The namespace to look into; None for all of them."""
+    if resource.kind.is_namespaced:
+        return target.namespace or None
+    return None
+
+
+def _field_validation(request: Request) -> str:
+    value = request.query.get("fieldValidation", "")
+    if value not in ("", "Strict", "Warn", "Ignore"):
+        raise status.bad_request(
+            f'fieldValidation: Unsupported value: "{value}": supported values: "Ignore", "Strict", "Warn"'
+        )
+    return value
+
+
+_METHODS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}
+
+
+def _verb(target: Target, request: Request) -> str:
+    """The API's verb for a method and a path."""
+    if request.method in ("GET", "HEAD"):
+        if target.name and not request.flag("watch"):
+            return "get"
+        return "watch" if request.flag("watch") else "list"
+    verb = _METHODS.get(request.method)
+    if verb is None or (verb in ("update", "patch") and not target.name):
+        raise status.method_not_allowed(request.method.lower(), target.resource, target.group)
+    if verb == "create" and target.name and not target.subresource:
+        raise status.method_not_allowed(verb, target.resource, target.group)
+    return "deletecollection" if verb == "delete" and not target.name else verb
+
+
+_VERBS: dict[str, Callable[[Api, Resource, Target, Request], Response | Watch]] = {
+    "get": Api.get,
+    "list": Api.list,
+    "watch": Api.watch,
+    "create": Api.create,
+    "update": Api.update,
+    "patch": Api.patch,
+    "delete": Api.delete,
+    "deletecollection": Api.deletecollection,
+}

@@ -1,0 +1,29 @@
+"""What every cluster has from its first moment: namespaces, priority classes."""
+
+from typing import Any
+
+from moorage.apiserver.admission.namespaces import AT_START
+from moorage.apiserver.auth import ADMIN_GROUP, User
+from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Registry
+from moorage.apiserver.verbs.create import create
+
+Json = dict[str, Any]
+
+_SERVER = User("system:apiserver", (ADMIN_GROUP,))
+
+
+def bootstrap(registry: Registry) -> None:
+    """Create what is not there yet."""
+    for name in AT_START:
+        ensure(registry, "namespaces", "", {"metadata": {"name": name}})
+
+
+def ensure(registry: Registry, plural: str, group: str, obj: Json) -> None:
+    """Create an object unless there is one of its name."""
+    resource = registry.resource(plural, group)
+    metadata = obj["metadata"]
+    if resource.collection.get(metadata.get("namespace", ""), metadata["name"]) is not None:
+        return
+    obj = {"kind": resource.kind.kind, "apiVersion": resource.kind.api_version, **obj}
+    create(Operation(registry, resource, metadata.get("namespace", ""), _SERVER), obj)

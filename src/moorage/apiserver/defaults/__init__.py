@@ -1,0 +1,1 @@
+"""What is filled in where the user left it out: API defaults, for each kind."""

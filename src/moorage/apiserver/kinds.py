@@ -1,0 +1,177 @@
+"""The built-in kinds, as one table. Everything that depends on a kind's name starts here."""
+
+from dataclasses import dataclass, field
+
+ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """One served resource of one API version: its names, scope, subresources and shape."""
+
+    group: str
+    version: str
+    kind: str
+    plural: str
+    is_namespaced: bool
+    struct: str = ""
+    singular: str = ""
+    list_kind: str = ""
+    short_names: tuple[str, ...] = ()
+    categories: tuple[str, ...] = ()
+    subresources: tuple[str, ...] = ()
+    verbs: tuple[str, ...] = field(default=ALL_VERBS)
+    counts_generations: bool = False
+
+    @property
+    def api_version(self) -> str:
+        """`apps/v1`, or `v1` for the core group."""
+        return f"{self.group}/{self.version}" if self.group else self.version
+
+    @property
+    def resource(self) -> str:
+        """`deployments.apps`, or `pods` for the core group."""
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+# A group line is `group version package`; a kind line is
+# `Kind plural scope [short=..] [all] [api-extensions] [verbs=..] [generation] [subresource..]`.
+_TABLE = """
+- v1 core/v1
+  Binding bindings N verbs=create
+  ConfigMap configmaps N short=cm
+  Endpoints endpoints N short=ep
+  Event events N short=ev
+  LimitRange limitranges N short=limits
+  Namespace namespaces C short=ns verbs=create,delete,get,list,patch,update,watch status finalize
+  Node nodes C short=no status
+  PersistentVolume persistentvolumes C short=pv status
+  PersistentVolumeClaim persistentvolumeclaims N short=pvc status
+  Pod pods N short=po all generation status binding eviction ephemeralcontainers resize log
+  PodTemplate podtemplates N
+  ReplicationController replicationcontrollers N short=rc all generation status scale
+  ResourceQuota resourcequotas N short=quota status
+  Secret secrets N
+  Service services N short=svc all status
+  ServiceAccount serviceaccounts N short=sa token
+admissionregistration.k8s.io v1 admissionregistration/v1
+  MutatingWebhookConfiguration mutatingwebhookconfigurations C api-extensions generation
+  ValidatingAdmissionPolicy validatingadmissionpolicies C api-extensions generation status
+  ValidatingAdmissionPolicyBinding validatingadmissionpolicybindings C api-extensions generation
+  ValidatingWebhookConfiguration validatingwebhookconfigurations C api-extensions generation
+apiextensions.k8s.io v1 apiextensions/v1
+  CustomResourceDefinition customresourcedefinitions C short=crd,crds api-extensions generation status
+apps v1 apps/v1
+  ControllerRevision controllerrevisions N
+  DaemonSet daemonsets N short=ds all generation status
+  Deployment deployments N short=deploy all generation status scale
+  ReplicaSet replicasets N short=rs all generation status scale
+  StatefulSet statefulsets N short=sts all generation status scale
+authentication.k8s.io v1 authentication/v1
+  SelfSubjectReview selfsubjectreviews C verbs=create
+  TokenReview tokenreviews C verbs=create
+authorization.k8s.io v1 authorization/v1
+  LocalSubjectAccessReview localsubjectaccessreviews N verbs=create
+  SelfSubjectAccessReview selfsubjectaccessreviews C verbs=create
+  SelfSubjectRulesReview selfsubjectrulesreviews C verbs=create
+  SubjectAccessReview subjectaccessreviews C verbs=create
+autoscaling v2 autoscaling/v2
+  HorizontalPodAutoscaler horizontalpodautoscalers N short=hpa all status
+batch v1 batch/v1
+  CronJob cronjobs N short=cj all generation status
+  Job jobs N all generation status
+certificates.k8s.io v1 certificates/v1
+  CertificateSigningRequest certificatesigningrequests C short=csr status approval
+coordination.k8s.io v1 coordination/v1
+  Lease leases N
+discovery.k8s.io v1 discovery/v1
+  EndpointSlice endpointslices N generation
+events.k8s.io v1 events/v1
+  Event events N short=ev
+flowcontrol.apiserver.k8s.io v1 flowcontrol/v1
+  FlowSchema flowschemas C generation status
+  PriorityLevelConfiguration prioritylevelconfigurations C generation status
+networking.k8s.io v1 networking/v1
+  Ingress ingresses N short=ing generation status
+  IngressClass ingressclasses C generation
+  IPAddress ipaddresses C short=ip
+  NetworkPolicy networkpolicies N short=netpol generation
+  ServiceCIDR servicecidrs C status
+node.k8s.io v1 node/v1
+  RuntimeClass runtimeclasses C
+policy v1 policy/v1
+  PodDisruptionBudget poddisruptionbudgets N short=pdb generation status
+rbac.authorization.k8s.io v1 rbac/v1
+  ClusterRole clusterroles C
+  ClusterRoleBinding clusterrolebindings C
+  Role roles N
+  RoleBinding rolebindings N
+resource.k8s.io v1 resource/v1
+  DeviceClass deviceclasses C generation
+  ResourceClaim resourceclaims N status
+  ResourceClaimTemplate resourceclaimtemplates N
+  ResourceSlice resourceslices C generation
+scheduling.k8s.io v1 scheduling/v1
+  PriorityClass priorityclasses C short=pc generation
+storage.k8s.io v1 storage/v1
+  CSIDriver csidrivers C generation
+  CSINode csinodes C
+  CSIStorageCapacity csistoragecapacities N
+  StorageClass storageclasses C short=sc
+  VolumeAttachment volumeattachments C status
+  VolumeAttributesClass volumeattributesclasses C short=vac
+"""
+
+
+def _kind(words: list[str], group: str, version: str, package: str) -> Kind:
+    name, plural, scope, *marks = words
+    keyed = dict(mark.split("=", 1) for mark in marks if "=" in mark)
+    plain = [mark for mark in marks if "=" not in mark]
+    categories = tuple(mark for mark in plain if mark in ("all", "api-extensions"))
+    return Kind(
+        group=group,
+        version=version,
+        kind=name,
+        plural=plural,
+        is_namespaced=scope == "N",
+        struct=f"{package}.{name}",
+        singular=name.lower(),
+        list_kind=f"{name}List",
+        short_names=tuple(keyed["short"].split(",")) if "short" in keyed else (),
+        categories=categories,
+        subresources=tuple(m for m in plain if m not in categories and m != "generation"),
+        verbs=tuple(keyed["verbs"].split(",")) if "verbs" in keyed else ALL_VERBS,
+        counts_generations="generation" in plain,
+    )
+
+
+def _parse(text: str) -> tuple[Kind, ...]:
+    kinds: list[Kind] = []
+    group = version = package = ""
+    for line in text.strip().splitlines():
+        words = line.split()
+        if line.startswith(" "):
+            kinds.append(_kind(words, group, version, package))
+        else:
+            group, version, package = words
+            group = "" if group == "-" else group
+    return tuple(kinds)
+
+
+BUILT_IN: tuple[Kind, ...] = _parse(_TABLE)
+
+#: What a subresource's requests and answers are, where they are not the kind itself.
+SUBRESOURCE_KINDS = {
+    "scale": ("autoscaling", "v1", "Scale"),
+    "binding": ("", "v1", "Binding"),
+    "eviction": ("policy", "v1", "Eviction"),
+    "token": ("authentication.k8s.io", "v1", "TokenRequest"),
+}
+SUBRESOURCE_VERBS = {
+    "binding": ("create",),
+    "eviction": ("create",),
+    "token": ("create",),
+    "log": ("get",),
+    "finalize": ("update",),
+}
+READ_WRITE_VERBS = ("get", "patch", "update")

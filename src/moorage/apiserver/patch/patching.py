@@ -1,0 +1,57 @@
+"""Takes a patch of any kind to an object: the stored one is read, patched, and stored as an update."""
+
+from collections.abc import Callable
+from typing import Any
+
+from moorage.apiserver import media, status
+from moorage.apiserver.operation import Operation
+from moorage.apiserver.patch import json as json_patch
+from moorage.apiserver.patch import merge as merge_patch
+from moorage.apiserver.patch import strategic
+from moorage.apiserver.requests import Request
+from moorage.apiserver.store import Item
+from moorage.apiserver.verbs import bodies
+from moorage.apiserver.verbs.update import change, check_place
+
+Json = dict[str, Any]
+Edit = Callable[[Json], Json]
+
+JSON_PATCH = "application/json-patch+json"
+MERGE_PATCH = "application/merge-patch+json"
+STRATEGIC_PATCH = "application/strategic-merge-patch+json"
+APPLY_PATCH = "application/apply-patch+yaml"
+
+
+def patch_object(operation: Operation, request: Request) -> tuple[Item, bool]:
+    """Patch the object of the operation. Answers it, and whether it is new (server-side apply creates)."""
+    patched = editor(operation, request)
+
+    def edit(old: Json) -> Json:
+        new = patched(old)
+        bodies.shape(new, operation)
+        check_place(operation, new)
+        return new
+
+    return change(operation, edit), False
+
+
+def editor(operation: Operation, request: Request) -> Edit:
+    """The function that a patch is: from the old object to the new one."""
+    media_type = request.content_type.partition(";")[0].strip()
+    kind = operation.resource.kind
+    accepted = [JSON_PATCH, MERGE_PATCH, *([STRATEGIC_PATCH] if kind.struct else [])]
+    if media_type not in accepted:
+        raise status.unsupported_media_type(accepted)
+    patch = media.read_json(request.body)
+    if media_type == JSON_PATCH:
+        return lambda old: _as_object(json_patch.apply(old, patch))
+    patch = media.as_object(patch)
+    if media_type == MERGE_PATCH:
+        return lambda old: _as_object(merge_patch.merge(old, patch))
+    return lambda old: strategic.merge(old, patch, kind.struct)
+
+
+def _as_object(value: Any) -> Json:
+    if not isinstance(value, dict) or not isinstance(value.get("metadata"), dict):
+        raise status.StatusError(422, "Invalid", "the patched object is no object with metadata any more")
+    return value

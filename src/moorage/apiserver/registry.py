@@ -1,0 +1,101 @@
+"""Which resources are served, what is particular to each, and the store they share."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from moorage.apiserver import status
+from moorage.apiserver.clock import Clock
+from moorage.apiserver.kinds import BUILT_IN, Kind
+from moorage.apiserver.selectors import SELECTABLE, FieldPaths
+from moorage.apiserver.store import Collection, Store
+from moorage.apiserver.strategy import Strategy, Table
+
+Json = dict[str, Any]
+Convert = Callable[[Json], Json]
+
+
+@dataclass(frozen=True, slots=True)
+class Resource:
+    """A served resource: its kind, where its objects are, and how they behave.
+
+    `from_stored` and `to_stored` convert between this API version and the stored one, where they differ;
+    `field_names` are the selectable fields by this version's names."""
+
+    kind: Kind
+    collection: Collection
+    strategy: Strategy
+    field_names: tuple[str, ...] = ()
+    from_stored: Convert | None = None
+    to_stored: Convert | None = None
+    table: Table | None = None
+    custom: Any = None
+
+    def not_found(self, name: str) -> status.StatusError:
+        """404 for an object of this resource."""
+        return status.not_found(self.kind.plural, self.kind.group, name)
+
+    def conflict(self, name: str, why: str = status.MODIFIED) -> status.StatusError:
+        """409 for an object of this resource."""
+        return status.conflict(self.kind.plural, self.kind.group, name, why)
+
+    def forbidden(self, name: str, why: str) -> status.StatusError:
+        """403 for an object of this resource."""
+        return status.forbidden(self.kind.plural, self.kind.group, name, why)
+
+
+@dataclass(slots=True)
+class Registry:
+    """Every resource by group, version and plural name."""
+
+    store: Store
+    clock: Clock
+    _resources: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
+    #: Counts changes to the set of resources: caches of discovery and OpenAPI compare it.
+    generation: int = 0
+
+    def add(self, resource: Resource) -> None:
+        """Serve a resource."""
+        kind = resource.kind
+        self._resources[kind.group, kind.version, kind.plural] = resource
+        self.generation += 1
+
+    def discard(self, kind: Kind) -> None:
+        """Serve a resource no longer."""
+        self._resources.pop((kind.group, kind.version, kind.plural), None)
+        self.generation += 1
+
+    def find(self, group: str, version: str, plural: str) -> Resource | None:
+        """The resource, or None."""
+        return self._resources.get((group, version, plural))
+
+    def resource(self, plural: str, group: str = "", version: str = "v1") -> Resource:
+        """The resource; KeyError where it is not served."""
+        return self._resources[group, version, plural]
+
+    def resources(self) -> tuple[Resource, ...]:
+        """Everything served."""
+        return tuple(self._resources.values())
+
+
+def collection_for(store: Store, name: str) -> Collection:
+    """The collection of a built-in stored resource, with the fields its selectors may name."""
+    names = SELECTABLE.get(name, ())
+    return store.collection(name, names, FieldPaths(names))
+
+
+#: Resources whose objects are those of another one, under other names.
+STORED_AS = {"events.events.k8s.io": "events"}
+
+
+def add_built_in(
+    registry: Registry,
+    strategies: Callable[[Kind], Strategy],
+    tables: Callable[[Kind], Table | None],
+    conversions: dict[str, tuple[Convert, Convert, tuple[str, ...]]],
+) -> None:
+    """Serve every kind of the table."""
+    for kind in BUILT_IN:
+        collection = collection_for(registry.store, STORED_AS.get(kind.resource, kind.resource))
+        from_stored, to_stored, names = conversions.get(kind.resource, (None, None, collection.field_names))
+        registry.add(Resource(kind, collection, strategies(kind), names, from_stored, to_stored, tables(kind)))

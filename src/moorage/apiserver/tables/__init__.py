@@ -1,0 +1,1 @@
+"""What `kubectl get` shows: the columns of each kind."""

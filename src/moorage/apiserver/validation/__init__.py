@@ -1,0 +1,1 @@
+"""What is refused: rules for each kind, with the field paths and words of Kubernetes."""

@@ -1,0 +1,1 @@
+"""What clients do to resources: read, watch, create, update, patch, delete."""

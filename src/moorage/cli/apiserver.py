@@ -1,0 +1,35 @@
+"""`moorage apiserver`: the embedded API server on its own."""
+
+import asyncio
+import signal
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+
+def apiserver(
+    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 6443,
+    bind_address: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Keep everything here, so that it outlives the process.")
+    ] = None,
+    kubeconfig_out: Annotated[Path | None, typer.Option(help="Write an admin's kubeconfig to this file.")] = None,
+) -> None:
+    """Run a Kubernetes API server that kubectl and the stock components can use."""
+    asyncio.run(_serve(port, bind_address, data_dir, kubeconfig_out))
+
+
+async def _serve(port: int, bind_address: str, data_dir: Path | None, kubeconfig_out: Path | None) -> None:
+    from moorage.apiserver.server import ApiServer, Options
+
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    async with ApiServer(Options(bind_address=bind_address, port=port, data_dir=data_dir)) as server:
+        typer.echo(f"serving on {server.url}")
+        if kubeconfig_out is not None:
+            server.write_kubeconfig(kubeconfig_out)
+            typer.echo(f"point kubectl at it: export KUBECONFIG={kubeconfig_out}")
+        await stopping.wait()
