@@ -1,11 +1,10 @@
 """From a parsed document to typed sections, strictly: unknown fields and wrong types are faults, all of them reported.
 
-Nulls are read as Go reads them, as if absent. Whole floats serve as integers, since YAML's 1e1 is the number 10.
+Nulls are read as Go reads them: as if absent, but not for durations.
 """
 
 import base64
 import binascii
-import math
 from collections.abc import Mapping
 from typing import Any, TypeVar, cast
 
@@ -20,6 +19,7 @@ from moorage.values.duration import Duration
 
 # Integers without bounds of their own are those of core/v1 structs, where they are int32.
 _INT32 = (-(2**31), 2**31 - 1)
+_MAX_FLOAT32 = (2 - 2**-23) * 2.0**127
 _TYPE_META = frozenset({"apiVersion", "kind"})
 _REMOVED = object()
 
@@ -124,7 +124,7 @@ class _Decoder:
                 return self.sequence(value, kind.item_type, path)
             case inspect.DictType():
                 return self.mapping(value, kind.value_type, path)
-            case inspect.CustomType() if kind.cls is Duration:
+            case inspect.CustomType() if _is_duration(kind):
                 return self.duration(value, path)
             case _:
                 return self.scalar(value, kind, path)
@@ -138,7 +138,7 @@ class _Decoder:
             field = fields.get(self.name(name))
             if field is None:
                 self.fail(child(path, name), UNKNOWN_FIELD)
-            elif item is not None:
+            elif item is not None or _is_duration(field.type):
                 decoded = self.value(item, field.type, child(path, name))
                 if decoded is not _REMOVED:
                     given[field.name] = decoded
@@ -178,19 +178,19 @@ class _Decoder:
                 return value
             case inspect.IntType():
                 return self.integer(value, kind, path)
-            case inspect.FloatType() if _is_number(value) and math.isfinite(value):
+            case inspect.FloatType() if _is_float32(value):
                 return float(value)
             case inspect.BytesType() if isinstance(value, str):
                 return self.base64(value, path)
         return self.fail(path, f"expected {_SCALAR_NAMES[type(kind)]}, got {_kind_of(value)}")
 
     def integer(self, value: Any, kind: inspect.IntType, path: str) -> Any:
-        if not _is_number(value) or not math.isfinite(value) or value != int(value):
+        if not isinstance(value, int) or isinstance(value, bool):
             return self.fail(path, f"expected an integer, got {_kind_of(value)}")
         low, high = (_INT32[0], _INT32[1]) if kind.ge is None or kind.le is None else (kind.ge, kind.le)
         if not low <= value <= high:
             return self.fail(path, f"{value} is out of range: expected {low}..{high}")
-        return int(value)
+        return value
 
     def base64(self, value: str, path: str) -> Any:
         try:
@@ -217,8 +217,13 @@ def _zero(kind: inspect.Type) -> Any:
     return 0
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _is_duration(kind: inspect.Type) -> bool:
+    return isinstance(kind, inspect.CustomType) and kind.cls is Duration
+
+
+def _is_float32(value: Any) -> bool:
+    """Whether it is a number of the size that Go's float32 takes (no infinity, no NaN)."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= _MAX_FLOAT32
 
 
 def _kind_of(value: Any) -> str:

@@ -75,6 +75,8 @@ def load_config(
         raise ConfigErrors([Fault("", error.problem, "decode")], source=source) from None
     if document is None:
         raise ConfigErrors([Fault("", "the file is empty", "decode")], source=source)
+    if not yaml.looks_like_json(text):
+        document = _numbers_as_in_json(document)
     return parse_config(document, source=source, registry_points=registry_points, gates=gates)
 
 
@@ -102,6 +104,18 @@ def parse_config(
 def default_config(*, registry_points: PluginPoints | None = None, gates: Gates = DEFAULT_GATES) -> Config:
     """What runs without any file."""
     return parse_config(None, registry_points=registry_points, gates=gates)
+
+
+def _numbers_as_in_json(document: Any) -> Any:
+    """Whole numbers as integers, however written: Kubernetes turns YAML into JSON, where 1e1 becomes 10."""
+    match document:
+        case dict():
+            return {key: _numbers_as_in_json(value) for key, value in document.items()}
+        case list():
+            return [_numbers_as_in_json(value) for value in document]
+        case float() if document.is_integer():
+            return int(document)
+    return document
 
 
 def _raise(faults: list[Fault], source: str) -> None:

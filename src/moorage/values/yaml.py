@@ -70,9 +70,9 @@ def dump(value: Any) -> str:
     return str(text)
 
 
-def looks_like_json(text: str) -> bool:
+def looks_like_json(text: str | bytes) -> bool:
     """Whether the text begins as a JSON object or list."""
-    return text.lstrip()[:1] in ("{", "[")
+    return text.lstrip()[:1] in ("{", "[", b"{", b"[")
 
 
 def resolve_plain(text: str) -> Any:
