@@ -56,7 +56,8 @@ class Hint(enum.Enum):
     SKIP = "QueueSkip"
 
 
-#: (the waiting pod, the object before, the object after); None where the object was added or deleted.
+#: (the waiting pod, the object before, the object after); None where the object was added or deleted. Objects
+#: come as API structs, pods too.
 HintFunction = Callable[[PodInfo, Any, Any], Hint]
 
 

@@ -100,6 +100,13 @@ class ContainerStatus(Struct, frozen=True):
     allocated_resources: Quantities = {}
 
 
+class PodResourceClaimStatus(Struct, frozen=True, gc=False):
+    """The claim that was generated for one of the pod's resourceClaims."""
+
+    name: str = ""
+    resource_claim_name: str = ""
+
+
 class PodStatus(Struct, frozen=True):
     """status: where the pod stands."""
 
@@ -111,6 +118,7 @@ class PodStatus(Struct, frozen=True):
     init_container_statuses: tuple[ContainerStatus, ...] = ()
     resources: ResourceRequirements | None = None
     allocated_resources: Quantities = {}
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class Pod(KubeObject, frozen=True):

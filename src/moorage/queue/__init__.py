@@ -1,1 +1,27 @@
-"""The scheduling queue: active, backing off, unschedulable, gated; nominated pods; hints."""
+"""The scheduling queue: active, backing off, unschedulable, gated; nominated pods; hints.
+
+Synchronous and deterministic: time is handed in, hosts do the waiting. A pod is in exactly one place. Events reach
+the pods they may help through an index, never by a walk over the queue.
+"""
+
+from moorage.queue.counts import QueueCounts
+from moorage.queue.deriving import node_events, pod_events
+from moorage.queue.hints import ALL_EVENTS, EXTENDER, HintObserver, PreEnqueueFunction, ProfileHints
+from moorage.queue.moves import event_label
+from moorage.queue.queue import SchedulingQueue
+from moorage.queue.record import Place, QueuedPod
+
+__all__ = [
+    "ALL_EVENTS",
+    "EXTENDER",
+    "HintObserver",
+    "Place",
+    "PreEnqueueFunction",
+    "ProfileHints",
+    "QueueCounts",
+    "QueuedPod",
+    "SchedulingQueue",
+    "event_label",
+    "node_events",
+    "pod_events",
+]

@@ -1,0 +1,95 @@
+"""The pods that wait a little before they are tried again, longer each time.
+
+Back-off is kept to whole seconds of the wall clock: all pods whose back-off ends within one second become ready
+together, at the next full second, and so leave in the order of the active queue.
+"""
+
+import math
+from collections.abc import Callable
+
+from moorage.queue.active import Order
+from moorage.queue.heap import PodHeap
+from moorage.queue.record import QueuedPod
+
+#: From here on a doubled back-off is beyond any configurable maximum.
+_MAX_DOUBLINGS = 62
+
+
+class BackoffQueue:
+    """backoffQ: rejected pods, which an idle scheduler may take early, and pods whose cycle broke, which wait."""
+
+    def __init__(self, order: Order, now: Callable[[], float], *, initial: float, maximum: float) -> None:
+        self._now = now
+        self._initial = initial
+        self._maximum = maximum
+        self._rejected = PodHeap(lambda queued: (self.expiry(queued), order(queued)))
+        self._broken = PodHeap(self.expiry)
+
+    def __len__(self) -> int:
+        return len(self._rejected) + len(self._broken)
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._rejected or key in self._broken
+
+    def get(self, key: str) -> QueuedPod | None:
+        """The pod under a key."""
+        return self._rejected.get(key) or self._broken.get(key)
+
+    def push(self, queued: QueuedPod) -> None:
+        """Add a pod that is not here."""
+        self._heap_for(queued).push(queued)
+
+    def update(self, queued: QueuedPod) -> None:
+        """Put a pod of this queue where it now belongs."""
+        self._heap_for(queued).update(queued)
+
+    def remove(self, key: str) -> QueuedPod | None:
+        """Take a pod out. None if it is not here."""
+        return self._rejected.remove(key) or self._broken.remove(key)
+
+    def pop_rejected(self) -> QueuedPod | None:
+        """Take the rejected pod whose back-off ends first, even if it has not ended."""
+        return self._rejected.pop()
+
+    def pop_completed(self) -> list[QueuedPod]:
+        """Take every pod whose back-off is over: rejected ones first, in the order they may be tried."""
+        completed = []
+        for heap in (self._rejected, self._broken):
+            while (first := heap.peek()) is not None and not self.is_backing_off(first):
+                completed.append(first)
+                heap.pop()
+        return completed
+
+    @property
+    def has_rejected(self) -> bool:
+        """Whether an idle scheduler would find a pod here."""
+        return len(self._rejected) > 0
+
+    def next_completion(self) -> float | None:
+        """The first moment at which some pod's back-off is over. None when no pod is here."""
+        firsts = [first for heap in (self._rejected, self._broken) if (first := heap.peek()) is not None]
+        return min(self.expiry(first) for first in firsts) + 1 if firsts else None
+
+    def is_backing_off(self, queued: QueuedPod) -> bool:
+        """Whether the pod must wait; the second in which its back-off ends still counts."""
+        return self.expiry(queued) >= math.floor(self._now())
+
+    def expiry(self, queued: QueuedPod) -> float:
+        """The whole second in which the pod's back-off ends; minus infinity for one that has none."""
+        failures = queued.consecutive_errors or queued.unschedulable_count
+        if not failures or not self._maximum:
+            return -math.inf
+        if queued.backoff_expiry is None:
+            queued.backoff_expiry = math.floor(queued.timestamp + self.duration(failures))
+        return queued.backoff_expiry
+
+    def duration(self, failures: int) -> float:
+        """The back-off after so many failures: doubled each time, up to the maximum."""
+        return min(self._maximum, self._initial * 2.0 ** min(failures - 1, _MAX_DOUBLINGS))
+
+    def pods(self) -> list[QueuedPod]:
+        """Every pod here: rejected ones, then broken ones, each in order."""
+        return [*self._rejected, *self._broken]
+
+    def _heap_for(self, queued: QueuedPod) -> PodHeap:
+        return self._rejected if queued.rejecting_plugins else self._broken

@@ -1,0 +1,57 @@
+"""What an update of a node or a pod means for scheduling: the events it stands for, in kube-scheduler's order."""
+
+from moorage.columns import PodInfo
+from moorage.framework.events import Action, ClusterEvent, Resource
+from moorage.objects import Node, Quantities
+from moorage.values.quantity import parse_quantity
+
+
+def node_events(old: Node, new: Node) -> list[ClusterEvent]:
+    """The events of a node update. An update of anything else (heartbeats) is no event at all."""
+    changes = [
+        (old.spec.unschedulable and not new.spec.unschedulable, Action.UPDATE_NODE_TAINT),
+        (_differ(old.status.allocatable, new.status.allocatable), Action.UPDATE_NODE_ALLOCATABLE),
+        (old.metadata.labels != new.metadata.labels, Action.UPDATE_NODE_LABEL),
+        (old.spec.taints != new.spec.taints, Action.UPDATE_NODE_TAINT),
+        (_condition_statuses(old) != _condition_statuses(new), Action.UPDATE_NODE_CONDITION),
+        (old.metadata.annotations != new.metadata.annotations, Action.UPDATE_NODE_ANNOTATION),
+        (old.status.declared_features != new.status.declared_features, Action.UPDATE_NODE_DECLARED_FEATURE),
+    ]
+    return [ClusterEvent(Resource.NODE, action) for changed, action in changes if changed]
+
+
+def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
+    """The events of a pod update; a single general one where nothing that scheduling knows of has changed."""
+    gates_eliminated = bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates
+    changes = [
+        (old.labels != new.labels, Action.UPDATE_POD_LABEL),
+        (_is_scaled_down(old, new), Action.UPDATE_POD_SCALE_DOWN),
+        (gates_eliminated, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED),
+        # Tolerations can only be added, so that their number tells.
+        (len(old.spec.tolerations) != len(new.spec.tolerations), Action.UPDATE_POD_TOLERATION),
+        (
+            old.pod.status.resource_claim_statuses != new.pod.status.resource_claim_statuses,
+            Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
+        ),
+    ]
+    resource = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULABLE_POD
+    actions = [action for changed, action in changes if changed] or [Action.UPDATE]
+    return [ClusterEvent(resource, action) for action in actions]
+
+
+def _is_scaled_down(old: PodInfo, new: PodInfo) -> bool:
+    before, after = old.request, new.request
+    if before is after:
+        return False
+    return any(name not in after.amounts or after.amounts[name] < amount for name, amount in before.amounts.items())
+
+
+def _condition_statuses(node: Node) -> dict[str, str]:
+    return {condition.type: condition.status for condition in node.status.conditions}
+
+
+def _differ(old: Quantities, new: Quantities) -> bool:
+    """Whether two resource lists mean different amounts; "1" and "1000m" do not."""
+    if old == new:
+        return False
+    return old.keys() != new.keys() or any(parse_quantity(old[name]) != parse_quantity(new[name]) for name in old)

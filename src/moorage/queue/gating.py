@@ -1,0 +1,47 @@
+"""PreEnqueue: which pods may enter the active or back-off queue at all."""
+
+import logging
+from collections.abc import Mapping
+
+from moorage.columns import PodInfo
+from moorage.queue.counts import QueueCounts
+from moorage.queue.hints import PreEnqueueFunction, ProfileHints
+from moorage.queue.record import QueuedPod
+
+_log = logging.getLogger(__name__)
+
+
+class Gates:
+    """The PreEnqueue plugins of each profile."""
+
+    def __init__(self, profiles: Mapping[str, ProfileHints], counts: QueueCounts) -> None:
+        self._plugins = {name: dict(profile.pre_enqueue) for name, profile in profiles.items()}
+        self._counts = counts
+
+    def admit(self, queued: QueuedPod) -> bool:
+        """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated.
+
+        The pod must be in no queue: its marks decide where events find it.
+        """
+        plugins = self._plugins[queued.profile]
+        last = queued.gating_plugin
+        names = [last, *(name for name in plugins if name != last)] if last else list(plugins)
+        for name in names:
+            if not _passes(name, plugins[name], queued.pod):
+                if name not in queued.rejecting_plugins:
+                    self._counts.rejected(queued.profile, (name,))
+                queued.unschedulable_plugins |= {name}
+                queued.gating_plugin = name
+                queued.was_flushed = False
+                return False
+        queued.gating_plugin = ""
+        return True
+
+
+def _passes(name: str, pre_enqueue: PreEnqueueFunction, pod: PodInfo) -> bool:
+    try:
+        status = pre_enqueue(pod)
+    except Exception:
+        _log.exception('running PreEnqueue plugin "%s" failed on %s: the pod is kept out', name, pod.key)
+        return False
+    return status is None or status.is_success

@@ -1,0 +1,172 @@
+"""What the plugins of each profile say about events: which ones concern them, and whether one helps a given pod."""
+
+import enum
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from moorage.columns import PodInfo
+from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, HintFunction, Resource, on
+from moorage.framework.status import Status
+from moorage.queue.moves import ObjectEvent, event_label
+from moorage.queue.record import QueuedPod
+from moorage.queue.unschedulable import Holder
+
+_log = logging.getLogger(__name__)
+
+#: The name under which extenders reject pods; the runner registers it, with None, where extenders are configured.
+EXTENDER: Final = "Extender"
+
+#: Everything that can happen, for extenders and for plugins that do not say what concerns them. Pod groups come on
+#: top where they are enabled.
+ALL_EVENTS: Final[tuple[EventHint, ...]] = tuple(
+    on(resource, Action.ALL)
+    for resource in (
+        Resource.POD,
+        Resource.NODE,
+        Resource.PERSISTENT_VOLUME,
+        Resource.PERSISTENT_VOLUME_CLAIM,
+        Resource.CSI_NODE,
+        Resource.CSI_DRIVER,
+        Resource.CSI_STORAGE_CAPACITY,
+        Resource.STORAGE_CLASS,
+        Resource.RESOURCE_CLAIM,
+        Resource.DEVICE_CLASS,
+    )
+)
+
+PreEnqueueFunction = Callable[[PodInfo], Status | None]
+
+#: (plugin, event label, "Queue" | "QueueSkip" | "Error", seconds): called after each hint, for metrics.
+HintObserver = Callable[[str, str, str, float], None]
+
+
+@dataclass(frozen=True)
+class ProfileHints:
+    """What the queue needs to know of a profile."""
+
+    #: Plugin name -> what its events_to_register says; None for a plugin without that method.
+    registrations: Mapping[str, Sequence[EventHint] | None] = field(default_factory=dict)
+    #: The PreEnqueue plugins by name, in the order they are asked.
+    pre_enqueue: Sequence[tuple[str, PreEnqueueFunction]] = ()
+
+
+class Requeue(enum.Enum):
+    """What an event means for a pod that plugins rejected."""
+
+    SKIP = "stay"
+    AFTER_BACKOFF = "be tried again once back-off is over"
+    IMMEDIATELY = "be tried again at once"
+
+
+class HintBook:
+    """The registrations of all profiles, arranged by event."""
+
+    def __init__(
+        self,
+        profiles: Mapping[str, ProfileHints],
+        now: Callable[[], float],
+        *,
+        pod_groups: bool = False,
+        observe: HintObserver | None = None,
+    ) -> None:
+        every = (*ALL_EVENTS, on(Resource.POD_GROUP, Action.ALL)) if pod_groups else ALL_EVENTS
+        self._registered = {name: _registered(profile.registrations, every) for name, profile in profiles.items()}
+        self._now = now
+        self._observe = observe
+        # Incoming events are of few kinds: what each kind matches is worked out when it is first met.
+        self._hints: dict[tuple[str, Resource, Action], tuple[tuple[str, HintFunction | None], ...]] = {}
+        self._holders: dict[tuple[Resource, Action], tuple[Holder, ...]] = {}
+
+    def concerns(self, event: ClusterEvent) -> tuple[Holder, ...]:
+        """The plugins, by profile, that registered for this event."""
+        kind = (event.resource, event.action)
+        known = self._holders.get(kind)
+        if known is None:
+            found = {
+                (profile, plugin): None for profile in self._registered for plugin, _ in self._hints_for(profile, event)
+            }
+            known = self._holders[kind] = tuple(found)
+        return known
+
+    def actions(self) -> dict[Resource, Action]:
+        """What some plugin wants to hear of: the kinds to watch, each with the actions that matter."""
+        wanted: dict[Resource, Action] = {}
+        for registered in self._registered.values():
+            for _, one in registered:
+                wanted[one.event.resource] = wanted.get(one.event.resource, Action(0)) | one.event.action
+        return wanted
+
+    def judge(self, queued: QueuedPod, happened: ObjectEvent) -> Requeue:
+        """Ask the plugins that rejected the pod whether this event may have changed their mind."""
+        if not queued.rejecting_plugins:
+            return Requeue.AFTER_BACKOFF
+        event, _, new = happened
+        if event.is_wildcard:
+            # A wildcard with a pod is meant for that pod alone.
+            meant = new is None or new.metadata.uid == queued.pod.uid
+            return Requeue.AFTER_BACKOFF if meant else Requeue.SKIP
+        verdict = Requeue.SKIP
+        for plugin, hint in self._hints_for(queued.profile, event):
+            is_pending = plugin in queued.pending_plugins
+            if not is_pending and plugin not in queued.unschedulable_plugins:
+                continue
+            if not self._says_queue(plugin, hint, queued.pod, happened):
+                continue
+            if is_pending:
+                return Requeue.IMMEDIATELY
+            if not queued.pending_plugins:
+                return Requeue.AFTER_BACKOFF
+            verdict = Requeue.AFTER_BACKOFF
+        return verdict
+
+    def judge_all(self, queued: QueuedPod, events: Iterable[ObjectEvent]) -> Requeue:
+        """The best that any of these events means for the pod."""
+        verdict = Requeue.SKIP
+        for happened in events:
+            answer = self.judge(queued, happened)
+            if answer is Requeue.IMMEDIATELY or (answer is Requeue.AFTER_BACKOFF and not queued.pending_plugins):
+                return answer
+            if answer is Requeue.AFTER_BACKOFF:
+                verdict = answer
+        return verdict
+
+    def _hints_for(self, profile: str, event: ClusterEvent) -> tuple[tuple[str, HintFunction | None], ...]:
+        kind = (profile, event.resource, event.action)
+        known = self._hints.get(kind)
+        if known is None:
+            known = self._hints[kind] = tuple(
+                (plugin, one.hint) for plugin, one in self._registered[profile] if one.event.matches(event)
+            )
+        return known
+
+    def _says_queue(self, plugin: str, hint: HintFunction | None, pod: PodInfo, happened: ObjectEvent) -> bool:
+        started = self._now() if self._observe else 0.0
+        try:
+            result = (hint(pod, happened.old, happened.new) if hint else Hint.QUEUE).value
+        except Exception:
+            # A pod tried once too often does no harm; one that sleeps because of a bug does.
+            event = event_label(happened.event)
+            _log.exception("queueing hint of %s for %s failed on %s: the pod is requeued", plugin, event, pod.key)
+            result = "Error"
+        if self._observe:
+            self._observe(plugin, event_label(happened.event), result, self._now() - started)
+        return result != Hint.SKIP.value
+
+
+def _registered(
+    registrations: Mapping[str, Sequence[EventHint] | None], every: Sequence[EventHint]
+) -> list[tuple[str, EventHint]]:
+    registered: list[tuple[str, EventHint]] = []
+    for plugin, own in registrations.items():
+        events = every if own is None else own
+        registered.extend((plugin, one) for one in events)
+        if _wants_node(events, Action.ADD) and not _wants_node(events, Action.UPDATE_NODE_TAINT):
+            # kube-scheduler adds this one unasked, so that a node that becomes ready counts like a new one.
+            registered.append((plugin, on(Resource.NODE, Action.UPDATE_NODE_TAINT)))
+    return registered
+
+
+def _wants_node(events: Iterable[EventHint], action: Action) -> bool:
+    return any(one.event.resource is Resource.NODE and one.event.action & action for one in events)

@@ -1,0 +1,397 @@
+"""The scheduling queue: which pod is tried next, and which event lets a rejected one try again."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from typing import Final
+
+from moorage.columns import PodInfo
+from moorage.columns.nominations import Nominations
+from moorage.framework.events import Action, ClusterEvent, Resource
+from moorage.framework.points import QueueSort, QueueSortByLess
+from moorage.objects import KubeObject
+from moorage.queue.active import ActiveQueue, queue_order
+from moorage.queue.backoff import BackoffQueue
+from moorage.queue.counts import QueueCounts
+from moorage.queue.deriving import pod_events
+from moorage.queue.gating import Gates
+from moorage.queue.hints import HintBook, HintObserver, ProfileHints, Requeue
+from moorage.queue.inflight import InFlightPods
+from moorage.queue.moves import (
+    BACKOFF_COMPLETE,
+    FORCE_ACTIVATE,
+    POP_FROM_BACKOFF,
+    SCHEDULE_ATTEMPT_FAILURE,
+    UNSCHEDULABLE_POD_ADD,
+    UNSCHEDULABLE_POD_UPDATE,
+    UNSCHEDULABLE_TIMEOUT,
+    ObjectEvent,
+    event_label,
+)
+from moorage.queue.record import Place, QueuedPod
+from moorage.queue.unschedulable import UnschedulablePods
+
+#: How often pods that have waited too long are looked for, in seconds.
+FLUSH_INTERVAL: Final = 30.0
+
+
+class SchedulingQueue:
+    """Pods without a node, each in exactly one place: active, backing off, unschedulable, gated, or in flight.
+
+    `now` is wall-clock seconds and must not go backwards: a host hands in a clock that starts at wall time and
+    advances steadily. Nothing here waits; `next_deadline` says when to call the flushes.
+    """
+
+    def __init__(
+        self,
+        profiles: Mapping[str, ProfileHints],
+        queue_sort: QueueSort | QueueSortByLess,
+        nominations: Nominations,
+        now: Callable[[], float],
+        *,
+        initial_backoff: float = 1.0,
+        max_backoff: float = 10.0,
+        max_unschedulable: float = 300.0,
+        pod_groups: bool = False,
+        observe_hint: HintObserver | None = None,
+    ) -> None:
+        """`profiles` by scheduler name. `pod_groups`: members of pod groups are retried by back-off alone."""
+        order = queue_order(queue_sort)
+        self._profiles = frozenset(profiles)
+        self._nominations = nominations
+        self._now = now
+        self._max_unschedulable = max_unschedulable
+        self._pod_groups = pod_groups
+        self._flush_due = now() + FLUSH_INTERVAL
+        self._cycle = 0
+        self.counts = QueueCounts()
+        self._hints = HintBook(profiles, now, pod_groups=pod_groups, observe=observe_hint)
+        self._gates = Gates(profiles, self.counts)
+        self._active = ActiveQueue(order)
+        self._backoff = BackoffQueue(order, now, initial=initial_backoff, maximum=max_backoff)
+        self._unschedulable = UnschedulablePods()
+        self._in_flight = InFlightPods()
+
+    # Pods come, change and go.
+
+    def add(self, pod: PodInfo) -> None:
+        """A new pod without a node. It takes the place of any pod of the same name."""
+        self._enqueue_new(pod, event_label(UNSCHEDULABLE_POD_ADD))
+
+    def update(self, old: PodInfo, new: PodInfo) -> None:
+        """A pod without a node has changed. A pod that is not known counts as new."""
+        events = pod_events(old, new)
+        if new.uid in self._in_flight:
+            for event in events:
+                self._in_flight.record(ObjectEvent(event, old.pod, new.pod))
+            return
+        for queue in (self._active, self._backoff):
+            queued = queue.get(new.key)
+            if queued is not None:
+                queued.pod = new
+                queue.update(queued)
+                self._follow_nomination(old, new)
+                return
+        queued = self._unschedulable.get(new.key)
+        if queued is None:
+            self._enqueue_new(new, event_label(UNSCHEDULABLE_POD_UPDATE))
+        else:
+            self._update_unschedulable(queued, old, new, events)
+
+    def delete(self, pod: PodInfo) -> None:
+        """The pod is gone, or has a node. One in flight stays so until `done`."""
+        self._nominations.forget(pod)
+        found = self.find(pod.key)
+        if found is not None and found[1].pod.uid == pod.uid:
+            self._remove(pod.key)
+
+    # The scheduling cycle takes pods and brings them back.
+
+    def pop(self) -> QueuedPod | None:
+        """Take the next pod to try, None if there is none: from activeQ, or early from the rejected ones in back-off.
+
+        The pod is in flight until `done` or `return_unschedulable` is called for it.
+        """
+        while True:
+            queued = self._active.pop()
+            if queued is None:
+                queued = self._backoff.pop_rejected()
+                if queued is None:
+                    return None
+                self.counts.entered(Place.ACTIVE, POP_FROM_BACKOFF)
+            # A pod added again while it is in flight is dropped: the one in flight speaks for it.
+            if self._depart(queued):
+                return queued
+
+    def pop_specific(self, pod: PodInfo) -> QueuedPod | None:
+        """Take this pod, backing off or not. None if it is gated, in flight or not here."""
+        self._activate(pod)
+        queued = self._active.remove(pod.key)
+        return queued if queued is not None and self._depart(queued) else None
+
+    def return_unschedulable(
+        self,
+        queued: QueuedPod,
+        unschedulable_plugins: Iterable[str] = (),
+        pending_plugins: Iterable[str] = (),
+        *,
+        pod: PodInfo | None = None,
+    ) -> Place | None:
+        """Bring back a popped pod that got no node, with the plugins that rejected it: none if its cycle broke.
+
+        `pod` is the pod as it is now. Answers where it waits; None if a pod of its name is queued already.
+        """
+        if pod is not None:
+            queued.pod = pod
+        uid = queued.pod.uid
+        place = None if self.find(queued.key) else self._take_back(queued, unschedulable_plugins, pending_plugins)
+        self._in_flight.done(uid)
+        return place
+
+    def done(self, uid: str) -> None:
+        """A popped pod will not come back, or its binding has begun: events no longer concern it."""
+        self._in_flight.done(uid)
+
+    # Events and clocks move pods.
+
+    def move_on_event(
+        self,
+        event: ClusterEvent,
+        old: KubeObject | None = None,
+        new: KubeObject | None = None,
+        *,
+        only: Callable[[PodInfo], bool] | None = None,
+    ) -> int:
+        """Something happened: wake the pods it may help, of those `only` picks. Answers how many were woken."""
+        if event.is_wildcard:
+            waiting = list(self._unschedulable)
+        else:
+            holders = self._hints.concerns(event)
+            if not holders:
+                return 0
+            waiting = self._unschedulable.held_by(holders)
+        if only is not None:
+            waiting = [queued for queued in waiting if only(queued.pod)]
+        return self._wake(waiting, ObjectEvent(event, old, new))
+
+    def activate(self, pods: Iterable[PodInfo]) -> None:
+        """Move pods to activeQ at once, gates permitting. Pods in flight are tried again should they come back."""
+        for pod in pods:
+            if not self._activate(pod) and pod.uid in self._in_flight:
+                self._in_flight.record(ObjectEvent(FORCE_ACTIVATE, new=pod.pod))
+
+    def flush_backoff(self) -> int:
+        """Move the pods whose back-off is over to activeQ. Answers how many."""
+        completed = self._backoff.pop_completed()
+        for queued in completed:
+            self._enter_active(queued, BACKOFF_COMPLETE)
+        return len(completed)
+
+    def flush_unschedulable(self) -> int:
+        """Every 30 seconds, wake the pods that no event has woken for 5 minutes. Answers how many.
+
+        Hints may be wrong, and gates may open without an event.
+        """
+        now = self._now()
+        if now < self._flush_due:
+            return 0
+        self._flush_due += FLUSH_INTERVAL * (math.floor((now - self._flush_due) / FLUSH_INTERVAL) + 1)
+        overdue = [queued for queued in self._unschedulable if now - queued.waiting_since > self._max_unschedulable]
+        for queued in overdue:
+            queued.was_flushed = True
+            queued.flush_timestamp = now
+        return self._wake(overdue, ObjectEvent(UNSCHEDULABLE_TIMEOUT)) if overdue else 0
+
+    def next_deadline(self) -> float | None:
+        """When to call flush_backoff and flush_unschedulable next. None if only events can change anything."""
+        deadlines = [] if (completion := self._backoff.next_completion()) is None else [completion]
+        if len(self._unschedulable):
+            deadlines.append(self._flush_due)
+        return min(deadlines, default=None)
+
+    # Nominations.
+
+    def nominate(self, pod: PodInfo, node_name: str | None) -> None:
+        """Promise the pod a node, or none (""). With None its own status decides."""
+        node_name = pod.pod.status.nominated_node_name if node_name is None else node_name
+        self._nominations.forget(pod)
+        if node_name and not pod.spec.node_name:
+            self._nominations.nominate(pod, node_name)
+
+    # What others may look at.
+
+    @property
+    def has_ready(self) -> bool:
+        """Whether `pop` has something to give."""
+        return len(self._active) > 0 or self._backoff.has_rejected
+
+    @property
+    def scheduling_cycle(self) -> int:
+        """How many pods were popped so far."""
+        return self._cycle
+
+    def find(self, key: str) -> tuple[Place, QueuedPod] | None:
+        """A queued pod by `namespace/name`, and where it is. None for pods in flight and unknown ones."""
+        if (queued := self._active.get(key)) is not None:
+            return Place.ACTIVE, queued
+        if (queued := self._backoff.get(key)) is not None:
+            return Place.BACKOFF, queued
+        if (queued := self._unschedulable.get(key)) is not None:
+            return _waiting_place(queued), queued
+        return None
+
+    def pods(self) -> list[tuple[Place, QueuedPod]]:
+        """Every queued pod and where it is: ready ones in the order they will be popped, then the others."""
+        return [
+            *((Place.ACTIVE, queued) for queued in self._active),
+            *((Place.BACKOFF, queued) for queued in self._backoff.pods()),
+            *((_waiting_place(queued), queued) for queued in self._unschedulable),
+        ]
+
+    def in_flight(self) -> list[PodInfo]:
+        """The pods that were popped and are not done."""
+        return self._in_flight.pods()
+
+    def pending(self) -> dict[Place, int]:
+        """How many pods are in each place: the pending_pods metric."""
+        gated = self._unschedulable.gated
+        return {
+            Place.ACTIVE: len(self._active),
+            Place.BACKOFF: len(self._backoff),
+            Place.UNSCHEDULABLE: len(self._unschedulable) - gated,
+            Place.GATED: gated,
+        }
+
+    def in_flight_counts(self) -> Mapping[str, int]:
+        """The inflight_events metric: recorded events by label, and pods in flight."""
+        return self._in_flight.counts()
+
+    def registered_actions(self) -> dict[Resource, Action]:
+        """What the plugins of all profiles want to hear of."""
+        return self._hints.actions()
+
+    # How pods move.
+
+    def _enqueue_new(self, pod: PodInfo, label: str) -> None:
+        if pod.spec.scheduler_name not in self._profiles:
+            raise ValueError(f"pod {pod.key} asks for {pod.spec.scheduler_name!r}, which is none of our profiles")
+        former = self._remove(pod.key)
+        if former is not None:
+            self._nominations.forget(former.pod)
+        if self._admit_active(QueuedPod(pod, self._now()), label) is Place.ACTIVE:
+            self.nominate(pod, None)
+
+    def _update_unschedulable(
+        self, queued: QueuedPod, old: PodInfo, new: PodInfo, events: Iterable[ClusterEvent]
+    ) -> None:
+        queued.pod = new
+        self._follow_nomination(old, new)
+        for event in events:
+            verdict = self._hints.judge(queued, ObjectEvent(event, old.pod, new.pod))
+            if verdict is not Requeue.SKIP:
+                self._unschedulable.remove(queued.key)
+                if self._requeue(queued, verdict, event_label(event)) in (Place.ACTIVE, Place.BACKOFF):
+                    return
+
+    def _depart(self, queued: QueuedPod) -> bool:
+        queued.attempts += 1
+        self.counts.left(queued.profile, queued.rejecting_plugins)
+        if queued.pod.uid in self._in_flight:
+            return False
+        self._in_flight.depart(queued.pod)
+        self._cycle += 1
+        return True
+
+    def _take_back(self, queued: QueuedPod, unschedulable: Iterable[str], pending: Iterable[str]) -> Place:
+        queued.unschedulable_plugins = frozenset(unschedulable)
+        queued.pending_plugins = frozenset(pending)
+        if queued.rejecting_plugins:
+            queued.unschedulable_count += 1
+            queued.consecutive_errors = 0
+        else:
+            queued.consecutive_errors += 1
+        queued.timestamp = self._now()
+        queued.backoff_expiry = None
+        queued.was_flushed = False
+        queued.flush_timestamp = 0.0
+        self.counts.rejected(queued.profile, queued.rejecting_plugins)
+        return self._requeue(queued, self._verdict_on_return(queued), SCHEDULE_ATTEMPT_FAILURE)
+
+    def _verdict_on_return(self, queued: QueuedPod) -> Requeue:
+        if not queued.rejecting_plugins:
+            return Requeue.AFTER_BACKOFF
+        if self._pod_groups and queued.pod.spec.scheduling_group is not None:
+            return Requeue.AFTER_BACKOFF
+        events = self._in_flight.events_since_departure(queued.pod.uid)
+        return Requeue.AFTER_BACKOFF if events is None else self._hints.judge_all(queued, events)
+
+    def _wake(self, waiting: Iterable[QueuedPod], happened: ObjectEvent) -> int:
+        woken = 0
+        label = event_label(happened.event)
+        for queued in waiting:
+            verdict = self._hints.judge(queued, happened)
+            # A plugin that is asked may activate other pods, so that they are here no more.
+            if verdict is Requeue.SKIP or self._unschedulable.get(queued.key) is not queued:
+                continue
+            self._unschedulable.remove(queued.key)
+            woken += self._requeue(queued, verdict, label) in (Place.ACTIVE, Place.BACKOFF)
+        self._in_flight.record(happened)
+        return woken
+
+    def _activate(self, pod: PodInfo) -> bool:
+        label = event_label(FORCE_ACTIVATE)
+        if (queued := self._backoff.remove(pod.key)) is not None:
+            self._enter_active(queued, label)
+            return True
+        if (queued := self._unschedulable.remove(pod.key)) is not None:
+            return self._admit_active(queued, label) is Place.ACTIVE
+        return False
+
+    def _requeue(self, queued: QueuedPod, verdict: Requeue, label: str) -> Place:
+        """Put a pod that is in no queue where the verdict sends it."""
+        if verdict is Requeue.SKIP:
+            return self._enter_unschedulable(queued, label)
+        if verdict is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
+            return self._admit_backoff(queued, label)
+        return self._admit_active(queued, label)
+
+    def _admit_active(self, queued: QueuedPod, label: str) -> Place:
+        if not self._gates.admit(queued):
+            return self._enter_unschedulable(queued, label)
+        self._enter_active(queued, label)
+        return Place.ACTIVE
+
+    def _admit_backoff(self, queued: QueuedPod, label: str) -> Place:
+        if not self._gates.admit(queued):
+            return self._enter_unschedulable(queued, label)
+        self._backoff.push(queued)
+        self.counts.entered(Place.BACKOFF, label)
+        return Place.BACKOFF
+
+    def _enter_active(self, queued: QueuedPod, label: str) -> None:
+        if queued.initial_attempt_timestamp is None:
+            queued.initial_attempt_timestamp = self._now()
+        self._active.push(queued)
+        self.counts.entered(Place.ACTIVE, label)
+
+    def _enter_unschedulable(self, queued: QueuedPod, label: str) -> Place:
+        self._unschedulable.add(queued)
+        place = _waiting_place(queued)
+        self.counts.entered(place, label)
+        return place
+
+    def _remove(self, key: str) -> QueuedPod | None:
+        queued = self._active.remove(key) or self._backoff.remove(key) or self._unschedulable.remove(key)
+        if queued is not None:
+            self.counts.left(queued.profile, queued.rejecting_plugins)
+        return queued
+
+    def _follow_nomination(self, old: PodInfo, new: PodInfo) -> None:
+        """A promise that was made here and that the API server has not seen yet outlives an update of the pod."""
+        told = old.pod.status.nominated_node_name or new.pod.status.nominated_node_name
+        held = self._nominations.node_of(old)
+        self._nominations.forget(old)
+        self.nominate(new, new.pod.status.nominated_node_name if told else held)
+
+
+def _waiting_place(queued: QueuedPod) -> Place:
+    return Place.GATED if queued.is_gated else Place.UNSCHEDULABLE
