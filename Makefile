@@ -54,7 +54,7 @@ control-plane: $(VENV)/.runtime ## Build etcd, kube-apiserver, kube-scheduler an
 
 test-cluster: $(VENV)/.dev ## The cluster tests on a real control plane (skipped with a clear line where Go is missing)
 	@if $(BIN)/python -m tools.control_plane --check; then \
-	  MOORAGE_TEST_CLUSTER=real $(BIN)/python -m pytest -q -m cluster; \
+	  $(BIN)/python -m tools.control_plane && MOORAGE_TEST_CLUSTER=real $(BIN)/python -m pytest -q -m cluster; \
 	else \
 	  echo "test-cluster skipped: no control plane binaries, and no Go to build them with"; \
 	fi
