@@ -55,6 +55,9 @@ class Host(Protocol):
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the pod's binding. Raises ApiError if the API server refuses it."""
 
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass, by the clock that `Handle.now` reads, without holding up anybody else."""
+
     @property
     def client(self) -> Any:
         """The API client (moorage.kube.Client) of the process, for PreBind, Bind and PostBind."""

@@ -31,6 +31,7 @@ class AzureDisk(Struct, frozen=True, gc=False):
 
     disk_name: str = ""
     disk_uri: str = field(default="", name="diskURI")
+    kind: str | None = None
 
 
 class AzureFile(Struct, frozen=True, gc=False):

@@ -1,0 +1,147 @@
+"""NodeVolumeLimits: a node attaches only so many volumes of a CSI driver."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.columns.table import Mask
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.handle import Handle
+from moorage.framework.points import Verdicts
+from moorage.framework.status import SKIP, Status, unschedulable
+from moorage.objects import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
+from moorage.plugins.volumes.attachable import Attachable, AttachableVolumes, may_attach
+from moorage.plugins.volumes.claims import uses_claim
+from moorage.plugins.volumes.csi_migration import in_tree_plugin
+from moorage.plugins.volumes.volume_columns import UNCOUNTABLE, AtMostAttached, LimitColumns, volume_limits
+
+TOO_MANY_VOLUMES = unschedulable("node(s) exceed max volume count")
+
+_KEY = "PreFilterNodeVolumeLimits"
+
+
+class Wanted(NamedTuple):
+    """What the pod needs attached, on nodes with a CSINode and on those without."""
+
+    with_csi_node: Attachable | Status
+    without_csi_node: Attachable | Status
+
+
+class NodeVolumeLimits:
+    """Counts a node's volumes by driver against the limits its CSINode states."""
+
+    def __init__(self, _args: object, handle: Handle) -> None:
+        snapshot = handle.snapshot
+        self._objects = snapshot.objects
+        self._volumes = AttachableVolumes(snapshot.objects)
+        self._limits = LimitColumns(snapshot.nodes, snapshot.objects)
+        self._at_most = AtMostAttached(snapshot.nodes, snapshot.objects)
+
+    def pre_filter(self, state: CycleState, pod: PodInfo, _nodes: NodeTable) -> Status | None:
+        """SKIP where the pod has nothing to attach."""
+        volumes = pod.spec.volumes
+        if not volumes or not any(map(may_attach, volumes)):
+            return SKIP
+        wanted = Wanted(
+            self._volumes.wanted_by(pod, migrated=True),
+            self._volumes.wanted_by(pod, migrated=False),
+        )
+        state.write(_KEY, wanted)
+        return None
+
+    def filter(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> Status | None:
+        """What is attached and what comes new must stay within each driver's limit."""
+        csi_node = self._objects.get(CSINode, node.name)
+        wanted: Wanted = state.read(_KEY)
+        new = wanted.without_csi_node if csi_node is None else wanted.with_csi_node
+        if isinstance(new, Status):
+            return new
+        limits = volume_limits(csi_node)
+        if not new or not limits:
+            return None
+        return self._over_limit(new, node, limits)
+
+    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
+        """The same for many rows: only nodes that could be over a limit are counted exactly."""
+        wanted: Wanted = state.read(_KEY)
+        self._limits.refresh()
+        has_csi_node = self._limits.has_csi_node[rows]
+        codes = np.zeros(len(rows), dtype=np.intp)
+        statuses: list[Status] = []
+        for new, concerned in ((wanted.with_csi_node, has_csi_node), (wanted.without_csi_node, ~has_csi_node)):
+            if isinstance(new, Status) and concerned.any():
+                statuses.append(new)
+                codes[concerned] = len(statuses)
+        if isinstance(wanted.with_csi_node, Status) or not wanted.with_csi_node:
+            return Verdicts(codes, statuses)
+        for at in np.flatnonzero(self._close_to_limit(wanted.with_csi_node, rows)).tolist():
+            status = self.filter(state, pod, nodes.infos[int(rows[at])])
+            if status is not None:
+                if status not in statuses:
+                    statuses.append(status)
+                codes[at] = statuses.index(status) + 1
+        return Verdicts(codes, statuses)
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        """Limits that rise, volumes that are let go of, and claims that appear."""
+        return (
+            on(Resource.CSI_NODE, Action.ADD),
+            on(Resource.CSI_NODE, Action.UPDATE, _after_csi_node_updated),
+            on(Resource.POD, Action.DELETE, _after_pod_deleted),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _after_claim_added),
+            on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _after_attachment_deleted),
+        )
+
+    def _over_limit(self, new: Attachable, node: NodeInfo, limits: dict[str, int]) -> Status | None:
+        attached: Attachable = {}
+        for pod in node.pods.values():
+            if pod.spec.volumes:
+                held = self._volumes.held_by(pod, migrated=True)
+                if isinstance(held, Status):
+                    return held
+                attached |= held
+        # A volume that a pod here already uses costs nothing more; one that is only attached still counts as new.
+        coming = Counter(driver for name, driver in new.items() if name not in attached)
+        held_drivers = Counter((self._volumes.attached_to(node.name) | attached).values())
+        over = any(
+            driver in limits and held_drivers[driver] + count > limits[driver] for driver, count in coming.items()
+        )
+        return TOO_MANY_VOLUMES if over else None
+
+    def _close_to_limit(self, new: Attachable, rows: Rows) -> Mask:
+        at_most = self._at_most.column()[rows]
+        close: Mask = (at_most >= UNCOUNTABLE) & self._limits.is_limited[rows]
+        for driver, count in Counter(new.values()).items():
+            limits = self._limits.of_driver(driver)
+            if limits is not None:
+                close |= at_most + count > limits[rows]
+        return close
+
+
+def _after_csi_node_updated(_pod: PodInfo, before: CSINode, after: CSINode) -> Hint:
+    old = volume_limits(before)
+    risen = any(limit > old.get(driver, 0) for driver, limit in volume_limits(after).items())
+    return Hint.QUEUE if risen else Hint.SKIP
+
+
+def _after_pod_deleted(_pod: PodInfo, before: Pod, _after: None) -> Hint:
+    placed = before.spec.node_name or before.status.nominated_node_name
+    return Hint.QUEUE if placed and any(map(may_attach, before.spec.volumes)) else Hint.SKIP
+
+
+def _after_claim_added(pod: PodInfo, _before: None, after: PersistentVolumeClaim) -> Hint:
+    return Hint.QUEUE if uses_claim(pod, after) else Hint.SKIP
+
+
+def _after_attachment_deleted(pod: PodInfo, before: VolumeAttachment, _after: None) -> Hint:
+    for volume in pod.spec.volumes:
+        if volume.persistent_volume_claim is not None:
+            return Hint.QUEUE
+        plugin = in_tree_plugin(volume)
+        if plugin is not None and plugin.driver == before.spec.attacher:
+            return Hint.QUEUE
+    return Hint.SKIP
