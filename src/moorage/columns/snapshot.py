@@ -51,6 +51,6 @@ class Snapshot:
         if pod.is_terminal:
             return
         if pod.spec.node_name:
-            self.nodes.add_pod(self.info(pod), pod.spec.node_name)
+            self.nodes.add_pod(self.pods.info(pod, on_node=True), pod.spec.node_name)
         elif pod.status.nominated_node_name:
             self.nominations.nominate(self.info(pod), pod.status.nominated_node_name)

@@ -1,3 +1,11 @@
 """The scheduling cycle told top to bottom: prefilter, filter, score, pick, reserve, permit; preemption; diagnosis.
 
-Synchronous and deterministic: no sockets, no clock, no randomness of its own."""
+Synchronous and deterministic: no sockets, no clock, no randomness of its own. Start reading at `cycle`.
+"""
+
+from moorage.engine.cycle import Cycle
+from moorage.engine.decision import Decision
+from moorage.engine.engine import Engine, make_engine
+from moorage.engine.outcome import Failure, Placement
+
+__all__ = ["Cycle", "Decision", "Engine", "Failure", "Placement", "make_engine"]

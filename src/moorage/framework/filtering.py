@@ -106,6 +106,12 @@ class Filtering:
             rows = np.array([row for row in rows.tolist() if self._fits_promised(search, row, promised)], dtype=np.intp)
         return rows
 
+    def fits(self, search: Search, node: NodeInfo) -> bool:
+        """Whether this one node fits (and PreFilter left it in)."""
+        if search.narrowed is not None and node.name not in search.narrowed:
+            return False
+        return self.filter_with_nominated(search.state, search.pod, node) is None
+
     def diagnose(self, search: Search) -> NodeStatuses:
         """Why each node does not fit: the first filter that refused it, in running order."""
         if search.rejection is not None:

@@ -1,3 +1,47 @@
 """kube-scheduler's default plugins, one module or folder each, in pipeline order.
 
-Plugins never import each other."""
+Plugins never import each other.
+"""
+
+from moorage.plugins.default_binder import DefaultBinder
+from moorage.plugins.default_preemption import DefaultPreemption
+from moorage.plugins.dynamic_resources import DynamicResources
+from moorage.plugins.image_locality import ImageLocality
+from moorage.plugins.inter_pod_affinity import InterPodAffinity
+from moorage.plugins.node_affinity import NodeAffinity
+from moorage.plugins.node_declared_features import NodeDeclaredFeatures
+from moorage.plugins.node_name import NodeName
+from moorage.plugins.node_ports import NodePorts
+from moorage.plugins.node_resources import NodeResourcesBalancedAllocation, NodeResourcesFit
+from moorage.plugins.node_unschedulable import NodeUnschedulable
+from moorage.plugins.priority_sort import PrioritySort
+from moorage.plugins.scheduling_gates import SchedulingGates
+from moorage.plugins.taint_toleration import TaintToleration
+from moorage.plugins.topology_spread import PodTopologySpread
+from moorage.plugins.volumes import NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone
+
+#: In the order in which a pod meets them.
+DEFAULT_PLUGINS: tuple[type, ...] = (
+    SchedulingGates,
+    PrioritySort,
+    NodeUnschedulable,
+    NodeName,
+    TaintToleration,
+    NodeAffinity,
+    NodePorts,
+    NodeResourcesFit,
+    VolumeRestrictions,
+    NodeVolumeLimits,
+    VolumeBinding,
+    VolumeZone,
+    PodTopologySpread,
+    InterPodAffinity,
+    DynamicResources,
+    NodeDeclaredFeatures,
+    DefaultPreemption,
+    NodeResourcesBalancedAllocation,
+    ImageLocality,
+    DefaultBinder,
+)
+
+__all__ = ["DEFAULT_PLUGINS", *(plugin.__name__ for plugin in DEFAULT_PLUGINS)]

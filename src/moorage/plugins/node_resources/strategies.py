@@ -1,6 +1,7 @@
 """How full a node should be: the three scoring strategies of NodeResourcesFit, for one node and for many."""
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 import numpy as np
 
@@ -85,7 +86,7 @@ def broken_line(points: Sequence[tuple[int, int]], at: int) -> int:
     """The value of a broken line at a point, flat beyond its ends, truncated toward zero between points."""
     if at <= points[0][0]:
         return points[0][1]
-    for (left, left_value), (right, right_value) in zip(points, points[1:], strict=False):
+    for (left, left_value), (right, right_value) in pairwise(points):
         if at <= right:
             rise = (right_value - left_value) * (at - left)
             step = abs(rise) // (right - left)
@@ -98,7 +99,8 @@ def _least(requested: int, allocatable: int) -> int:
 
 
 def _least_many(requested: Amounts, allocatable: Amounts) -> Scores:
-    return np.maximum(allocatable - requested, 0) * MAX_SCORE // allocatable
+    scores: Scores = np.maximum(allocatable - requested, 0) * MAX_SCORE // allocatable
+    return scores
 
 
 def _most(requested: int, allocatable: int) -> int:
@@ -106,7 +108,8 @@ def _most(requested: int, allocatable: int) -> int:
 
 
 def _most_many(requested: Amounts, allocatable: Amounts) -> Scores:
-    return np.minimum(requested, allocatable) * MAX_SCORE // allocatable
+    scores: Scores = np.minimum(requested, allocatable) * MAX_SCORE // allocatable
+    return scores
 
 
 def _nonzero(column: Amounts) -> Amounts:

@@ -1,0 +1,115 @@
+"""moorage decide: take the decisions of recorded cases."""
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from moorage.framework.registry import Registry
+
+_BAD_INPUT = 2
+
+
+def decide(
+    cases: Annotated[Path, typer.Argument(metavar="CASES.jsonl[.gz]", help="A case a line; - reads standard input.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write; standard output if not given.")
+    ] = None,
+    plugin: Annotated[
+        list[str] | None, typer.Option("--plugin", help="A plugin of your own: module:Class or file.py:Class.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Where preemption candidates tie, the seed decides.")] = 0,
+) -> None:
+    """Decide where the pods of each case go, on the cluster and with the configuration of the case.
+
+    Reads JSON lines of the form {"case": {"name", "config", "objects", "schedule"}} and writes for each
+    {"name": ..., "decisions": [...]}: feasible nodes, every refusal, every score, the choice, what preemption would do.
+    A malformed case is reported with file, line and field; the rest go on.
+    """
+    from moorage.engine.engine import default_registry
+    from moorage.errors import InputError
+
+    registry = default_registry()
+    try:
+        for reference in plugin or ():
+            registry.register_named(reference)
+        lines = _read(cases)
+    except (InputError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(_BAD_INPUT) from None
+    with _writer(output) as out, _progress() as progress:
+        bad = _decide_all(lines, str(cases), out, registry, seed, progress)
+    if bad:
+        raise typer.Exit(_BAD_INPUT)
+
+
+def _decide_all(
+    lines: list[bytes], source: str, out: IO[bytes], registry: "Registry", seed: int, progress: "Progress"
+) -> int:
+    import msgspec
+
+    from moorage.errors import MoorageError
+
+    bad = 0
+    for number, line in progress.track(list(enumerate(lines, start=1)), description="deciding"):
+        if not line.strip():
+            continue
+        try:
+            result = _decide_line(line, registry, seed)
+        except MoorageError as error:
+            bad += 1
+            typer.echo(f"{source}:{number}: {error}", err=True)
+        else:
+            out.write(msgspec.json.encode(result) + b"\n")
+    return bad
+
+
+def _decide_line(line: bytes, registry: "Registry", seed: int) -> dict[str, object]:
+    import msgspec
+
+    from moorage.engine.cases import Case
+    from moorage.errors import InputError
+
+    try:
+        tree = msgspec.json.decode(line)
+    except msgspec.DecodeError as error:
+        raise InputError(f"not JSON: {error}") from None
+    if not isinstance(tree, dict):
+        raise InputError(f"expected an object, got {type(tree).__name__}")
+    case = Case(tree.get("case", tree), registry=registry, seed=seed)
+    return {"name": case.name, "decisions": [decision.as_data() for decision in case.decisions()]}
+
+
+def _read(path: Path) -> list[bytes]:
+    raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
+    if raw[:2] == b"\x1f\x8b":
+        raw = gzip.decompress(raw)
+    return raw.splitlines()
+
+
+@contextmanager
+def _writer(path: Path | None) -> Iterator[IO[bytes]]:
+    if path is None:
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    opener = gzip.open if path.suffix == ".gz" else open
+    with opener(path, "wb") as out:
+        yield out  # type: ignore[misc]  # both openers give binary files
+
+
+@contextmanager
+def _progress() -> Iterator["Progress"]:
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(stderr=True)
+    with Progress(console=console, disable=not console.is_terminal, transient=True) as progress:
+        yield progress

@@ -1,0 +1,113 @@
+"""Recorded cases: a cluster, a configuration, and pods to decide one after the other.
+
+Each pod is decided on the cluster as it then is. One that finds a node is placed on the first of the best by name and
+counts there from then on, with its volumes reserved. One that finds none changes nothing.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from moorage.columns import PodInfo, Snapshot
+from moorage.config import ConfigErrors, parse_config
+from moorage.engine.decision import Decision
+from moorage.engine.engine import Engine, default_registry, make_engine
+from moorage.engine.outcome import Placement
+from moorage.errors import InputError, ObjectError
+from moorage.framework.registry import Registry
+from moorage.objects import KubeObject, Pod, convert_object
+from moorage.values.quantity import parse_quantity
+
+
+class Case:
+    """A case read and found whole. Raises InputError that names the field."""
+
+    def __init__(self, tree: Any, *, registry: Registry | None = None, seed: int = 0) -> None:
+        if not isinstance(tree, Mapping):
+            raise InputError(f"expected an object, got {type(tree).__name__}", where="case")
+        self.name = _text(tree.get("name"), "case.name")
+        objects = [_object(item, f"case.objects[{i}]") for i, item in enumerate(_list(tree, "objects"))]
+        schedule = [_text(item, f"case.schedule[{i}]") for i, item in enumerate(_list(tree, "schedule"))]
+        self._pending = _pending(objects, schedule)
+        self._engine = _engine(tree.get("config"), objects, registry or default_registry(), seed)
+
+    def decisions(self) -> Iterator[Decision]:
+        """Decide the pods in their order, placing each that finds a node."""
+        snapshot = self._engine.snapshot
+        for pod in self._pending:
+            info = snapshot.info(pod)
+            decision = self._engine.decide(info)
+            yield decision
+            if decision.chosen:
+                self._place(info, decision.chosen)
+
+    def _place(self, pod: PodInfo, node_name: str) -> None:
+        cycle = self._engine.cycle(pod)
+        cycle.begin()
+        refusal = self._engine.place(Placement(pod, node_name, cycle.reach(node_name), 1))
+        if refusal is not None:
+            raise InputError(f"cannot be reserved on {node_name}: {refusal.message}", where=pod.key)
+
+
+def _engine(config: Any, objects: list[KubeObject], registry: Registry, seed: int) -> Engine:
+    if config is not None and not isinstance(config, Mapping):
+        raise InputError(f"expected an object or null, got {type(config).__name__}", where="case.config")
+    try:
+        parsed = parse_config(config, registry_points=registry.points)
+    except ConfigErrors as error:
+        raise InputError(str(error), where="case.config") from None
+    return make_engine(Snapshot.of(objects), parsed, registry=registry, seed=seed)
+
+
+def _object(tree: Any, where: str) -> KubeObject:
+    try:
+        item = convert_object(tree)
+        check_quantities(tree)
+    except ObjectError as error:
+        raise InputError(error.problem, where=f"{where}.{error.where}" if error.where else where) from None
+    return item
+
+
+def check_quantities(tree: Any, path: str = "") -> None:
+    """Parse every quantity of an object now, so that a bad one is named here and not met in the middle of a cycle."""
+    if isinstance(tree, Mapping):
+        for key, value in tree.items():
+            at = f"{path}.{key}" if path else str(key)
+            if key in _QUANTITY_MAPS and isinstance(value, Mapping):
+                for name, text in value.items():
+                    _check_quantity(text, f"{at}.{name}")
+            else:
+                check_quantities(value, at)
+    elif isinstance(tree, list):
+        for index, value in enumerate(tree):
+            check_quantities(value, f"{path}[{index}]")
+
+
+_QUANTITY_MAPS = frozenset(("requests", "limits", "allocatable", "overhead", "allocatedResources"))
+
+
+def _check_quantity(text: Any, where: str) -> None:
+    try:
+        parse_quantity(text)
+    except InputError as error:
+        raise ObjectError(error.problem, where=where) from None
+
+
+def _pending(objects: list[KubeObject], schedule: list[str]) -> list[Pod]:
+    pods = {item.key: item for item in objects if isinstance(item, Pod)}
+    for index, key in enumerate(schedule):
+        if key not in pods:
+            raise InputError(f'no pod "{key}" among the objects', where=f"case.schedule[{index}]")
+    return [pods[key] for key in schedule]
+
+
+def _list(tree: Mapping[str, Any], name: str) -> list[Any]:
+    value = tree.get(name)
+    if not isinstance(value, list):
+        raise InputError(f"expected a list, got {type(value).__name__}", where=f"case.{name}")
+    return value
+
+
+def _text(value: Any, where: str) -> str:
+    if not isinstance(value, str):
+        raise InputError(f"expected a string, got {type(value).__name__}", where=where)
+    return value

@@ -1,0 +1,97 @@
+"""The engine: profiles over a snapshot. It decides; hosts act."""
+
+import time
+from collections.abc import Callable
+from random import Random
+
+from moorage.columns import PodInfo, Snapshot
+from moorage.config import Config, default_config
+from moorage.engine.cycle import Cycle
+from moorage.engine.decision import Decision
+from moorage.engine.explaining import explain
+from moorage.engine.outcome import Failure, Placement
+from moorage.engine.runner import Runner
+from moorage.engine.sampling import Sampling
+from moorage.errors import InputError
+from moorage.framework.building import build_profile
+from moorage.framework.handle import Handle, Host
+from moorage.framework.registry import Registry
+from moorage.framework.status import Status
+from moorage.plugins import DEFAULT_PLUGINS
+
+
+class Engine:
+    """Schedules pods over one snapshot, which others keep current between cycles."""
+
+    def __init__(self, snapshot: Snapshot, runners: dict[str, Runner], random: Random) -> None:
+        self.snapshot = snapshot
+        self.runners = runners
+        self._random = random
+        self._sampling = Sampling()
+
+    def cycle(self, pod: PodInfo) -> Cycle:
+        """A scheduling cycle for the pod in the profile it names. Raises InputError if there is none."""
+        return Cycle(self.runner_of(pod), pod, self._random, self._sampling)
+
+    def runner_of(self, pod: PodInfo) -> Runner:
+        """The profile the pod asks for."""
+        runner = self.runners.get(pod.spec.scheduler_name)
+        if runner is None:
+            known = ", ".join(self.runners)
+            raise InputError(f'pod {pod.key} names scheduler "{pod.spec.scheduler_name}"; profiles: {known}')
+        return runner
+
+    def schedule(self, pod: PodInfo) -> Placement | Failure:
+        """Where the pod goes, or why nowhere. Changes nothing."""
+        return self.cycle(pod).run()
+
+    def decide(self, pod: PodInfo) -> Decision:
+        """The same decision with everything that led to it. Changes nothing."""
+        return explain(self.runner_of(pod), self.cycle(pod))
+
+    def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
+        """Count the pod on the node from now on; returns it as it will be once bound."""
+        bound = pod.bound_to(node_name)
+        self.snapshot.nominations.forget(pod)
+        self.snapshot.nodes.add_pod(bound, node_name)
+        return bound
+
+    def forget(self, assumed: PodInfo) -> None:
+        """Undo `assume`."""
+        self.snapshot.nodes.remove_pod(assumed, assumed.spec.node_name)
+
+    def place(self, placement: Placement) -> Status | None:
+        """Assume and reserve; a refusal by a Reserve plugin undoes both."""
+        assumed = self.assume(placement.pod, placement.node_name)
+        refusal = self.runner_of(placement.pod).reserve(placement.state, placement.pod, placement.node_name)
+        if refusal is not None:
+            self.forget(assumed)
+        return refusal
+
+
+def make_engine(
+    snapshot: Snapshot,
+    config: Config | None = None,
+    *,
+    registry: Registry | None = None,
+    seed: int = 0,
+    now: Callable[[], float] = time.time,
+    host: Host | None = None,
+) -> Engine:
+    """An engine for a configuration, the default one if none is given."""
+    registry = registry or default_registry()
+    config = config or default_config(registry_points=registry.points)
+    random = Random(seed)
+    runners = {}
+    for profile in config.profiles:
+        handle = Handle(snapshot, now=now, random=random, host=host)
+        built = build_profile(profile, registry, handle, percentage=config.percentage_of_nodes_to_score)
+        runners[profile.scheduler_name] = Runner(built, snapshot)
+    return Engine(snapshot, runners, random)
+
+
+def default_registry() -> Registry:
+    """The built-in plugins."""
+    registry = Registry()
+    registry.register_all(DEFAULT_PLUGINS)
+    return registry

@@ -1,0 +1,44 @@
+"""How a scheduling cycle ends: with a place for the pod, or with the reasons why there is none."""
+
+from dataclasses import dataclass, field
+
+from moorage.columns import PodInfo
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import NodeStatuses
+from moorage.framework.points import Nomination
+from moorage.framework.status import Status
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """The pod fits: here."""
+
+    pod: PodInfo
+    node_name: str
+    state: CycleState
+    #: How many nodes fitted.
+    feasible: int
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """The pod fits nowhere, or its cycle broke (`is_error`)."""
+
+    pod: PodInfo
+    #: The text of the FailedScheduling event, without what PostFilter adds.
+    message: str
+    is_error: bool = False
+    #: What PostFilter adds.
+    post_filter_message: str = ""
+    #: The plugins whose rejection must be lifted before the pod is worth another try.
+    plugins: frozenset[str] = frozenset()
+    #: A node promised by preemption and its victims; without a node name: clear the promise; None: leave it.
+    nomination: Nomination | None = None
+    #: PreFilter's rejection, if that ended the search.
+    pre_filter: Status | None = None
+    statuses: NodeStatuses | None = field(default=None, repr=False)
+
+    @property
+    def full_message(self) -> str:
+        """The whole text of the event."""
+        return f"{self.message} {self.post_filter_message}" if self.post_filter_message else self.message

@@ -1,0 +1,77 @@
+"""The points of one profile, ready to be run for pod after pod."""
+
+from moorage.columns import PodInfo, Snapshot
+from moorage.engine.outcome import Placement
+from moorage.errors import PluginError
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import NodeStatuses
+from moorage.framework.filtering import Filtering
+from moorage.framework.lifting import blame
+from moorage.framework.points import Nomination, PermitAnswer, PostFilterAnswer
+from moorage.framework.profile import Profile
+from moorage.framework.scoring import Scoring
+from moorage.framework.status import Code, Status
+
+
+class Runner:
+    """Runs the synchronous points of a profile. Binding is the host's."""
+
+    def __init__(self, profile: Profile, snapshot: Snapshot) -> None:
+        self.profile = profile
+        self.snapshot = snapshot
+        self.filtering = Filtering(profile, snapshot)
+        self.scoring = Scoring(profile, snapshot.nodes)
+
+    def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
+        """Run PostFilter until one plugin makes room or breaks; rejections are collected."""
+        reasons: list[str] = []
+        nomination: Nomination | None = None
+        for one in self.profile.post_filters:
+            with blame(one.name, "PostFilter"):
+                answer: PostFilterAnswer = one.plugin.post_filter(state, pod, statuses)
+            if answer.status is None or answer.status.is_success:
+                return PostFilterAnswer(None, answer.nomination)
+            if answer.status.code is not Code.UNSCHEDULABLE:
+                return PostFilterAnswer(answer.status.by(one.name))
+            reasons += answer.status.reasons
+            if answer.nomination is not None:
+                nomination = answer.nomination
+        return PostFilterAnswer(Status(Code.UNSCHEDULABLE, tuple(reasons)), nomination)
+
+    def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """Run Reserve; on any failure everything is unreserved and the status returned."""
+        for one in self.profile.reserves:
+            try:
+                with blame(one.name, "Reserve"):
+                    status = one.plugin.reserve(state, pod, node_name)
+            except PluginError:
+                self.unreserve(state, pod, node_name)
+                raise
+            if status is not None and not status.is_success:
+                self.unreserve(state, pod, node_name)
+                refusal: Status = status.by(one.name)
+                return refusal
+        return None
+
+    def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
+        """Run Unreserve of every plugin, in reverse order."""
+        for one in reversed(self.profile.reserves):
+            with blame(one.name, "Unreserve"):
+                one.plugin.unreserve(state, pod, node_name)
+
+    def permit(self, placement: Placement) -> tuple[Status | None, dict[str, float]]:
+        """Run Permit: a rejection if there is one, and the plugins that wait with their timeouts in seconds."""
+        waits: dict[str, float] = {}
+        for one in self.profile.permits:
+            with blame(one.name, "Permit"):
+                answer = one.plugin.permit(placement.state, placement.pod, placement.node_name)
+            status = answer.status if isinstance(answer, PermitAnswer) else answer
+            if status is None or status.is_success:
+                continue
+            if status.code is Code.WAIT:
+                waits[one.name] = answer.timeout_seconds if isinstance(answer, PermitAnswer) else 0.0
+            elif status.is_rejection:
+                return status.by(one.name), {}
+            else:
+                raise PluginError(one.name, "Permit", status.message or f"answered {status.code.label}")
+        return None, waits

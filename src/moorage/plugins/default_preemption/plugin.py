@@ -1,0 +1,98 @@
+"""The DefaultPreemption plugin: when to preempt, how many nodes to try, what to answer."""
+
+from collections.abc import Iterable, Sequence
+
+from moorage.columns import PodInfo
+from moorage.config.args import DefaultPreemptionArgs
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import NodeStatuses, fit_message
+from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.handle import Handle
+from moorage.framework.points import Nomination, PostFilterAnswer
+from moorage.framework.status import Code, Status, unresolvable, unschedulable
+from moorage.objects import Pod, PodDisruptionBudget
+from moorage.plugins.default_preemption.budgets import Budgets
+from moorage.plugins.default_preemption.candidates import Candidate, cheapest, dry_run
+
+NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
+IN_PROGRESS = unresolvable("waiting for the preemption for this pod to be finished")
+
+
+class DefaultPreemption:
+    """PostFilter: nominate the node where evicting pods of lower priority costs least."""
+
+    def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
+        self._args = args
+        self._handle = handle
+        #: Pods whose victims are being evicted at this moment.
+        self.preempting: set[str] = set()
+
+    def pre_enqueue(self, pod: PodInfo) -> Status | None:
+        """Keep the pod back while its own evictions are under way."""
+        return IN_PROGRESS if pod.uid in self.preempting else None
+
+    def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
+        """Nominate a node and name the victims; or say why preemption does not help."""
+        objection = self._objection(pod, statuses)
+        if objection:
+            return PostFilterAnswer(unschedulable(f"preemption: {objection}"))
+        candidates, refusals = self._dry_runs(state, pod, statuses)
+        if not candidates:
+            text = fit_message(len(statuses.rows), refusals.histogram())
+            return PostFilterAnswer(unschedulable(f"preemption: {text}"), Nomination(""))
+        best = self._handle.random.choice(cheapest(candidates, self._handle.now()))
+        return PostFilterAnswer(None, Nomination(best.node_name, best.victims))
+
+    def _objection(self, pod: PodInfo, statuses: NodeStatuses) -> str:
+        if pod.spec.preemption_policy == "Never":
+            return "not eligible due to preemptionPolicy=Never."
+        node = self._handle.snapshot.nodes.get(pod.pod.status.nominated_node_name)
+        if node is None:
+            return ""
+        status = statuses.get(node.row)
+        if status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
+            return ""
+        if any(other.priority < pod.priority and _leaves_by_preemption(other.pod) for other in node.pods.values()):
+            return "not eligible due to a terminating pod on the nominated node."
+        return ""
+
+    def _dry_runs(
+        self, state: CycleState, pod: PodInfo, statuses: NodeStatuses
+    ) -> tuple[list[Candidate], NodeStatuses]:
+        """Try nodes from a random one on, until there are candidates enough."""
+        rows = statuses.with_code(Code.UNSCHEDULABLE).tolist()
+        refusals = NodeStatuses(statuses.rows, absent=NOT_HELPFUL)
+        budgets = Budgets(self._handle.snapshot.objects.each(PodDisruptionBudget))
+        wanted = self._wanted(len(rows))
+        candidates: list[Candidate] = []
+        for row in _rotated(rows, self._handle.random.randrange(len(rows)) if rows else 0):
+            found = dry_run(self._handle.filters, state, pod, self._handle.snapshot.nodes[row], budgets)
+            if isinstance(found, Status):
+                refusals.assign(row, found)
+                continue
+            candidates.append(found)
+            if len(candidates) >= wanted and any(one.violations == 0 for one in candidates):
+                break
+        return candidates, refusals
+
+    def _wanted(self, nodes: int) -> int:
+        share = nodes * self._args.min_candidate_nodes_percentage // 100
+        return min(nodes, max(share, self._args.min_candidate_nodes_absolute))
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        """A pod gone never helps by itself: it lets the gate above be looked at again."""
+        return (on(Resource.POD, Action.DELETE, self._after_pod_deleted),)
+
+    def _after_pod_deleted(self, _pod: PodInfo, _old: PodInfo | None, _new: PodInfo | None) -> Hint:
+        return Hint.SKIP
+
+
+def _rotated(rows: list[int], start: int) -> Iterable[int]:
+    return (*rows[start:], *rows[:start])
+
+
+def _leaves_by_preemption(pod: Pod) -> bool:
+    return pod.is_terminating and any(
+        one.type == "DisruptionTarget" and one.status == "True" and one.reason == "PreemptionByScheduler"
+        for one in pod.status.conditions
+    )
