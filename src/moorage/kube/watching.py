@@ -91,14 +91,27 @@ async def watch_stream(client: Client, target: Target[T], query: Query) -> Async
         **target.selectors,
         **query,
     }
-    decode = target.decoder.event
     async with (
         client.stream(target.path, asked, inactivity=target.inactivity) as chunks,
         aclosing(lines(chunks)) as batches,
     ):
         async for batch in batches:
-            for part in _cut_after_initial_events([decode(line) for line in batch]):
+            items, failure = _decode(target.decoder, batch)
+            for part in _cut_after_initial_events(items):
                 yield part
+            if failure is not None:
+                raise failure
+
+
+def _decode(decoder: Decoder[T], batch: list[bytes]) -> tuple[list[Item[T]], ApiError | None]:
+    """What could be decoded, up to the first line that says that the watch is over."""
+    items: list[Item[T]] = []
+    try:
+        for line in batch:
+            items.append(decoder.event(line))  # noqa: PERF401 - what came before a failure counts
+    except ApiError as failure:
+        return items, failure
+    return items, None
 
 
 def _cut_after_initial_events(items: Sequence[Item[T]]) -> Iterator[Sequence[Item[T]]]:
