@@ -19,6 +19,8 @@ from moorage.errors import InputError
 
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = "moorage:plain"
+_TOO_DEEP = "nested too deeply"
+_MOST_LEVELS = 1000
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _INTEGER = re.compile(r"([-+]?)(?:0[xX]([0-9a-fA-F]+)|0[bB]([01]+)|0[oO]?([0-7]+)|(0|[1-9][0-9]*))")
 _NUMBER_STARTS = frozenset("0123456789+-.")
@@ -122,9 +124,12 @@ def _as_text(raw: str | bytes) -> str:
 
 
 def _load_json(text: str, *, strict: bool) -> Any:
-    value = msgspec.json.decode(text)
-    if strict:
-        _refuse_repeated_names(text)
+    try:
+        value = msgspec.json.decode(text)
+        if strict:
+            _refuse_repeated_names(text)
+    except RecursionError:
+        raise InputError(_TOO_DEEP) from None
     return value
 
 
@@ -174,6 +179,18 @@ def _json_stream(text: str, *, strict: bool) -> list[Any] | None:
 
 class KubeLoader(_BASE_LOADER):  # type: ignore[misc]
     """libyaml's parser, with plain scalars left for resolve_plain to judge."""
+
+    depth = 0
+
+    def descend_resolver(self, _parent: Any, _index: Any) -> None:
+        """Called on the way into every node: libyaml's composer has no bound of its own and would crash."""
+        self.depth += 1
+        if self.depth > _MOST_LEVELS:
+            raise InputError(_TOO_DEEP)
+
+    def ascend_resolver(self) -> None:
+        """Called on the way out of every node."""
+        self.depth -= 1
 
     def resolve(self, kind: type[yaml.Node], _value: Any, implicit: Any) -> str:
         """Mark plain scalars; quoted ones are text."""
@@ -226,7 +243,7 @@ def _documents(text: str, *, strict: bool) -> Iterator[Any]:
     except yaml.reader.ReaderError as error:
         raise InputError(f"character {error.position}: {error.reason}") from None
     except RecursionError:
-        raise InputError("nested too deeply") from None
+        raise InputError(_TOO_DEEP) from None
 
 
 class _Builder:
