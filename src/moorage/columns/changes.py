@@ -6,6 +6,9 @@ The log is cut from time to time; a reader that fell behind the cut is told to s
 
 from typing import Generic, NamedTuple, TypeVar
 
+import numpy as np
+from numpy.typing import NDArray
+
 from moorage.columns.pods import PodInfo
 
 T = TypeVar("T")
@@ -44,3 +47,33 @@ class ChangeLog(Generic[T]):
         if position < self._first:
             return None
         return self._entries[position - self._first :]
+
+
+class RowLog:
+    """The same for bare rows, kept as an array so that a reader gets them without walking the log."""
+
+    def __init__(self, keep: int = 1 << 16) -> None:
+        self._rows: NDArray[np.intp] = np.zeros(2 * keep, dtype=np.intp)
+        self._used = 0
+        self._first = 0
+        self._keep = keep
+
+    @property
+    def position(self) -> int:
+        """Where the next row will stand."""
+        return self._first + self._used
+
+    def append(self, row: int) -> None:
+        """Add a row; drops the older half when the array is full."""
+        if self._used == len(self._rows):
+            self._rows[: self._keep] = self._rows[self._keep :]
+            self._used = self._keep
+            self._first += self._keep
+        self._rows[self._used] = row
+        self._used += 1
+
+    def since(self, position: int) -> NDArray[np.intp] | None:
+        """The rows from that position on, some perhaps more than once; None where they are partly gone."""
+        if position < self._first:
+            return None
+        return self._rows[position - self._first : self._used].copy()

@@ -8,7 +8,7 @@ import msgspec
 
 from moorage.objects import Affinity, Container, Pod, PodSpec
 from moorage.values.nodeselector import RequiredNodeAffinity, required_node_affinity
-from moorage.values.podaffinity import PodAffinityTerms, pod_affinity_terms
+from moorage.values.podaffinity import NO_TERMS, PodAffinityTerms, pod_affinity_terms
 from moorage.values.ports import HostPort, host_ports
 from moorage.values.requests import Request, pod_request
 
@@ -53,16 +53,33 @@ class LabelGroup:
         self.rows: dict[int, int] = {}
 
 
+class AffinityClass:
+    """Pods alike in namespace and inter-pod affinity; their terms are compiled once."""
+
+    def __init__(self, pod: Pod) -> None:
+        self._example = pod
+
+    @cached_property
+    def terms(self) -> PodAffinityTerms:
+        """The compiled inter-pod affinity. Raises InputError where the spec does not compile."""
+        return pod_affinity_terms(self._example)
+
+
 class PodInfo:
     """A pod and what is derived from it. Immutable: a changed pod gets a new PodInfo."""
 
-    __slots__ = ("__dict__", "label_group", "pod", "pod_class", "priority")
+    __slots__ = ("_request", "affinity_class", "label_group", "pod", "pod_class", "priority")
 
-    def __init__(self, pod: Pod, pod_class: PodClass, label_group: LabelGroup) -> None:
+    def __init__(
+        self, pod: Pod, pod_class: PodClass, label_group: LabelGroup, affinity_class: AffinityClass | None
+    ) -> None:
         self.pod = pod
         self.pod_class = pod_class
         self.label_group = label_group
+        #: None where the pod has no inter-pod affinity at all.
+        self.affinity_class = affinity_class
         self.priority = pod.spec.priority or 0
+        self._request: Request | None = None
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"
@@ -102,25 +119,23 @@ class PodInfo:
         """`namespace/name`"""
         return self.pod.key
 
-    @cached_property
+    @property
     def request(self) -> Request:
         """What the pod takes of the node it is on: its class' request, unless a resize in place is under way."""
-        status = self.pod.status
-        resized = status.resources is not None or any(
-            one.resources is not None for one in (*status.container_statuses, *status.init_container_statuses)
-        )
-        return pod_request(self.pod, on_node=True) if resized else self.pod_class.request
+        if self._request is None:
+            resized = _is_resized(self.pod)
+            self._request = pod_request(self.pod, on_node=True) if resized else self.pod_class.request
+        return self._request
 
-    @cached_property
-    def terms(self) -> PodAffinityTerms:
-        """The compiled inter-pod affinity. Raises InputError where the spec does not compile."""
-        return pod_affinity_terms(self.pod)
+    def bound_to(self, node_name: str) -> "PodInfo":
+        """The pod as it will be once bound, sharing everything derived from it."""
+        pod = msgspec.structs.replace(self.pod, spec=msgspec.structs.replace(self.pod.spec, node_name=node_name))
+        return PodInfo(pod, self.pod_class, self.label_group, self.affinity_class)
 
     @property
-    def has_pod_affinity(self) -> bool:
-        """Whether the pod has any inter-pod affinity at all, without compiling it."""
-        affinity = self.pod.spec.affinity
-        return affinity is not None and (affinity.pod_affinity is not None or affinity.pod_anti_affinity is not None)
+    def terms(self) -> PodAffinityTerms:
+        """The compiled inter-pod affinity. Raises InputError where the spec does not compile."""
+        return NO_TERMS if self.affinity_class is None else self.affinity_class.terms
 
 
 class PodIndex:
@@ -129,13 +144,17 @@ class PodIndex:
     def __init__(self) -> None:
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
         self._groups: WeakValueDictionary[object, LabelGroup] = WeakValueDictionary()
+        self._affinities: WeakValueDictionary[bytes, AffinityClass] = WeakValueDictionary()
 
-    def info(self, pod: Pod) -> PodInfo:
-        """The pod with everything derived from it."""
-        return PodInfo(pod, self._class_of(pod), self._group_of(pod))
+    def info(self, pod: Pod, *, on_node: bool = False) -> PodInfo:
+        """The pod with everything derived from it.
 
-    def _class_of(self, pod: Pod) -> PodClass:
-        key = _class_key(pod.spec)
+        A pod that runs is of the same class wherever it runs; one that is to be scheduled may name its node.
+        """
+        return PodInfo(pod, self._class_of(pod, on_node=on_node), self._group_of(pod), self._affinity_of(pod))
+
+    def _class_of(self, pod: Pod, *, on_node: bool) -> PodClass:
+        key = _class_key(pod.spec, "" if on_node else pod.spec.node_name)
         known = self._classes.get(key)
         if known is None:
             known = self._classes[key] = PodClass(pod)
@@ -149,15 +168,25 @@ class PodIndex:
             known = self._groups[key] = LabelGroup(meta.namespace, meta.labels, terminating=pod.is_terminating)
         return known
 
+    def _affinity_of(self, pod: Pod) -> AffinityClass | None:
+        affinity = pod.spec.affinity
+        if affinity is None or (affinity.pod_affinity is None and affinity.pod_anti_affinity is None):
+            return None
+        key = _encode((pod.metadata.namespace, affinity.pod_affinity, affinity.pod_anti_affinity))
+        known = self._affinities.get(key)
+        if known is None:
+            known = self._affinities[key] = AffinityClass(pod)
+        return known
 
-def _class_key(spec: PodSpec) -> bytes:
+
+def _class_key(spec: PodSpec, node_name: str) -> bytes:
     affinity: Affinity | None = spec.affinity
     return _encode(
         (
             [_container_key(c) for c in spec.containers],
             [_container_key(c) for c in spec.init_containers],
             [v.image.reference for v in spec.volumes if v.image is not None],
-            spec.node_name,
+            node_name,
             spec.node_selector,
             affinity.node_affinity if affinity else None,
             spec.tolerations,
@@ -166,6 +195,13 @@ def _class_key(spec: PodSpec) -> bytes:
             spec.host_network,
             spec.host_users,
         )
+    )
+
+
+def _is_resized(pod: Pod) -> bool:
+    status = pod.status
+    return status.resources is not None or any(
+        one.resources is not None for one in (*status.container_statuses, *status.init_container_statuses)
     )
 
 

@@ -10,11 +10,13 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.columns.changes import ChangeLog, PodChange
+from moorage.columns.changes import ChangeLog, PodChange, RowLog
+from moorage.columns.heldterms import HeldTerms
 from moorage.columns.images import ImageIndex
 from moorage.columns.labels import LabelColumn
 from moorage.columns.nodes import NodeInfo
 from moorage.columns.pods import PodInfo
+from moorage.columns.tallies import PodTallies
 from moorage.objects import Node, Taint
 from moorage.values.requests import PODS
 
@@ -45,11 +47,13 @@ class NodeTable:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.images = ImageIndex()
         self.pod_changes: ChangeLog[PodChange] = ChangeLog()
-        self.node_changes: ChangeLog[int] = ChangeLog()
+        self.node_changes = RowLog()
+        #: The rows of `pod_changes`, for readers who need no more.
+        self.pod_rows = RowLog()
         self.topology_version = 0
-        #: Pods with inter-pod affinity by uid, where they are; and of those the ones with required anti-affinity.
-        self.affinity_pods: dict[str, tuple[int, PodInfo]] = {}
-        self.anti_affinity_pods: dict[str, tuple[int, PodInfo]] = {}
+        #: Pods on nodes by what selects them, and the inter-pod affinity terms they hold.
+        self.tallies = PodTallies()
+        self.held_terms = HeldTerms()
         #: `namespace/claim` -> how many pods on nodes use it.
         self.claims_in_use: dict[str, int] = {}
         self._allocatable: dict[str, Column] = {}
@@ -154,24 +158,14 @@ class NodeTable:
             rows[row] = held
         else:
             del rows[row]
-        if pod.has_pod_affinity:
-            self._index_affinity(row, pod, present=sign > 0)
+        self.tallies.count(row, pod, sign)
+        if pod.affinity_class is not None:
+            self.held_terms.count(row, pod, sign)
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
                 self._use_claim(f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}", sign)
         self.pod_changes.append(PodChange(row, pod, sign))
-
-    def _index_affinity(self, row: int, pod: PodInfo, *, present: bool) -> None:
-        affinity = pod.spec.affinity
-        anti = affinity.pod_anti_affinity if affinity else None
-        indexes = [self.affinity_pods]
-        if anti is not None and anti.required_during_scheduling_ignored_during_execution:
-            indexes.append(self.anti_affinity_pods)
-        for index in indexes:
-            if present:
-                index[pod.uid] = (row, pod)
-            else:
-                index.pop(pod.uid, None)
+        self.pod_rows.append(row)
 
     def _use_claim(self, key: str, sign: int) -> None:
         users = self.claims_in_use.get(key, 0) + sign

@@ -115,7 +115,7 @@ class Cycle:
     def _choose_ranked(self) -> Placement | Failure:
         """The quick way: the kept filters alone decided, and the kept scores are ranked already."""
         columns = self.search.columns
-        rows = np.flatnonzero(columns.stages[0].passing)
+        rows = columns.first_rows()
         if not len(rows):
             return self.fail()
         if len(rows) == 1 or self._runner.scoring.is_empty:
@@ -124,7 +124,7 @@ class Cycle:
         if asked:
             best = best_rows(rows, self._runner.scoring.totals(self.search, rows, asked))
         else:
-            best = best_ranked(columns.ranked())
+            best = best_ranked(columns.scores.ranked(columns.stages[0].passing))
         return self._placed(self._one_of(best), len(rows))
 
     def _one_of(self, rows: Rows) -> int:

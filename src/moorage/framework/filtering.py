@@ -9,7 +9,7 @@ from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.kept import ClassColumns, KeptClasses
-from moorage.framework.lifting import NodeFilter, blame
+from moorage.framework.lifting import NodeFilter, blame, broken
 from moorage.framework.points import NodeNames, PreFilterExtensions
 from moorage.framework.profile import Profile
 from moorage.framework.status import Code, Status, unresolvable
@@ -49,13 +49,14 @@ class Filtering:
         columns = self._classes.of(pod)
         search = Search(pod, CycleState(columns.state), columns)
         skipped = set(columns.skipped_filters)
-        pre_filters = self._asked_pre_filters if columns.is_plain else self._profile.pre_filters
-        for one in pre_filters:
+        for one in self._asked_pre_filters if columns.is_plain else self._profile.pre_filters:
             if one.name in columns.pre_filter_answers:
                 answer = columns.pre_filter_answers[one.name]
             else:
-                with blame(one.name, "PreFilter"):
+                try:
                     answer = one.plugin.pre_filter(search.state, pod, self._nodes)
+                except Exception as error:
+                    raise broken(one.name, "PreFilter", error) from error
             if answer is None:
                 continue
             if isinstance(answer, NodeNames):

@@ -1,12 +1,11 @@
-"""Verdicts and scores kept per pod class, brought up to date from the logs of changes.
+"""Verdicts kept per pod class, brought up to date from the logs of changes.
 
 Plugins that look at one node alone (Scope.NODE, Scope.NODE_AND_PODS) answer the same for every pod of a class until
-that node changes. So each class keeps a column of verdicts for each such filter and a column of summed scores, and a
+that node changes. So each class keeps a column of verdicts for each such filter (and of scores: see `ranking`), and a
 decision re-evaluates only the rows touched since the class was last used. Placing a pod touches one row.
 """
 
 from collections import OrderedDict
-from collections.abc import Hashable, Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -14,10 +13,10 @@ from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, PodClass, PodInfo, Rows
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.lifting import FEW_ROWS, NodeFilter, NodeScore, blame
-from moorage.framework.normalizing import NormalizeByMax
-from moorage.framework.points import NodeNames, Scope, Scores
-from moorage.framework.profile import Named, Profile
+from moorage.framework.lifting import FEW_ROWS, NodeFilter, broken
+from moorage.framework.points import NodeNames, Scope
+from moorage.framework.profile import Profile
+from moorage.framework.ranking import KeptScores
 from moorage.framework.status import Code, Status
 
 #: How many cells (rows times classes) the caches of one profile may hold before the class used longest ago goes.
@@ -38,18 +37,14 @@ class FilterStage:
 
     kept: list[KeptFilter] = field(default_factory=list)
     asked: NodeFilter | None = None
-    #: For kept filters: rows of live nodes that all of them pass.
+    #: For kept filters: rows of live nodes that all of them pass, and that those pass which pods do not move.
     passing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    passing_by_node: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
 
-
-@dataclass(slots=True)
-class KeptRaw:
-    """A normalised plugin's raw scores for one class; `constant` where every live row has the same."""
-
-    score: NodeScore
-    normalize: NormalizeByMax
-    raw: Scores
-    constant: int | None = None
+    @property
+    def moving(self) -> list[KeptFilter]:
+        """The kept filters that pods on the node move."""
+        return [one for one in self.kept if one.filter.scope is Scope.NODE_AND_PODS]
 
 
 class ClassColumns:
@@ -66,28 +61,22 @@ class ClassColumns:
         #: Whether none of them rejected the pod or narrowed the nodes.
         self.is_plain = all(answer is None or _is_skip(answer) for answer in self.pre_filter_answers.values())
         self.stages = self._make_stages()
-        self._scores: list[NodeScore] | None = None
-        self.skipped_scores: frozenset[str] = frozenset()
-        self._raws: list[KeptRaw] = []
+        self._kept_stages = [stage for stage in self.stages if stage.asked is None]
+        self.scores = KeptScores(profile, pod, nodes, self.state)
         self._capacity = 0
         self._pods_read = 0
         self._nodes_read = 0
-        self._key: Hashable = None
-        #: Weighted sum of the kept scores that need no normalising; `fixed` is the part only node changes touch.
-        self._fixed: Scores = np.zeros(0, dtype=np.int64)
-        self._base: Scores = np.zeros(0, dtype=np.int64)
-        self._ranked: Scores | None = None
-        self._ranked_for: tuple[int, ...] = ()
-
-    # ---------------------------------------------------------------------------------------------- PreFilter, once
+        self._first_rows: Rows | None = None
 
     def _run_pre_filters(self) -> dict[str, Status | NodeNames | None]:
         kept = {one.name for one in self._profile.filters if one.is_kept}
         answers: dict[str, Status | NodeNames | None] = {}
         for one in self._profile.pre_filters:
             if one.name in kept:
-                with blame(one.name, "PreFilter"):
+                try:
                     answers[one.name] = one.plugin.pre_filter(self.state, self._pod, self._nodes)
+                except Exception as error:
+                    raise broken(one.name, "PreFilter", error) from error
         return answers
 
     def _make_stages(self) -> list[FilterStage]:
@@ -109,154 +98,88 @@ class ClassColumns:
     def catch_up(self) -> None:
         """Re-evaluate the rows touched since the last call, or all of them."""
         nodes = self._nodes
-        pods = nodes.pod_changes.since(self._pods_read)
+        pods = nodes.pod_rows.since(self._pods_read)
         touched = nodes.node_changes.since(self._nodes_read)
         if pods is None or touched is None or self._capacity != nodes.capacity or len(touched) > len(nodes) // 4:
             self._rebuild()
         else:
-            if touched:
-                self._refresh(sorted(set(touched)), Scope.NODE)
-            if pods:
-                self._refresh({change.row for change in pods}, Scope.NODE_AND_PODS)
-        self._pods_read = nodes.pod_changes.position
+            if len(touched):
+                self._nodes_changed(np.unique(touched))
+            if len(pods):
+                self._pods_changed(pods)
+        self._pods_read = nodes.pod_rows.position
         self._nodes_read = nodes.node_changes.position
 
     def _rebuild(self) -> None:
         self._capacity = self._nodes.capacity
-        for stage in self.stages:
+        for stage in self._kept_stages:
             stage.passing = np.zeros(self._capacity, dtype=bool)
+            stage.passing_by_node = np.zeros(self._capacity, dtype=bool)
             for one in stage.kept:
                 one.codes = np.zeros(self._capacity, dtype=np.int16)
-        self._refresh_filters(self._nodes.rows, Scope.NODE)
-        self._scores_stale()
+        self._evaluate(self._nodes.rows, Scope.NODE)
+        self.scores = KeptScores(self._profile, self._pod, self._nodes, self.state)
 
-    def _refresh(self, touched: Iterable[int], scope: Scope) -> None:
-        rows = np.fromiter(touched, dtype=np.intp)
+    def _nodes_changed(self, rows: Rows) -> None:
+        for stage in self._kept_stages:
+            stage.passing[rows] = False
         live = rows[self._nodes.alive[rows]]
-        if len(live) < len(rows):
-            for stage in self.stages:
-                stage.passing[rows] = False
-            if self._ranked is not None:
-                self._ranked[rows] = -1
-        if scope is Scope.NODE:
-            self._refresh_filters(live, scope)
-            self._scores_stale()
+        self._evaluate(live, Scope.NODE)
+        self.scores.nodes_changed(live)
+
+    def _pods_changed(self, touched: Rows) -> None:
+        alive = self._nodes.alive
+        passing = self._kept_stages[0].passing
+        if len(touched) <= FEW_ROWS:
+            live = [row for row in touched.tolist() if alive[row]]
+            for row in live:
+                self._evaluate_one(row)
+            self.scores.few_pods_changed(live, passing)
         else:
-            self._refresh_filters(live, scope)
-            self._refresh_scores(live)
+            rows = touched[alive[touched]]
+            self._evaluate(rows, Scope.NODE_AND_PODS)
+            self.scores.pods_changed(rows, passing)
 
-    def _refresh_filters(self, rows: Rows, scope: Scope) -> None:
-        """Evaluate the filters that such a change concerns; a change of the node concerns all."""
-        for stage in self.stages:
-            if stage.asked is not None:
-                continue
-            for one in stage.kept:
-                if scope is Scope.NODE or one.filter.scope is Scope.NODE_AND_PODS:
-                    one.codes[rows] = one.filter.many(self.state, self._pod, self._nodes, rows)
-            if len(rows) <= FEW_ROWS:
-                for row in rows.tolist():
-                    stage.passing[row] = not any(one.codes[row] for one in stage.kept)
-            else:
-                passing = np.ones(len(rows), dtype=bool)
+    def _evaluate(self, rows: Rows, scope: Scope) -> None:
+        """The verdicts on live rows whose nodes (NODE: all filters) or pods changed."""
+        self._first_rows = None
+        for stage in self._kept_stages:
+            if scope is Scope.NODE:
+                by_node = np.ones(len(rows), dtype=bool)
                 for one in stage.kept:
-                    passing &= one.codes[rows] == 0
-                stage.passing[rows] = passing
+                    if one.filter.scope is Scope.NODE:
+                        by_node &= self._judge(one, rows)
+                stage.passing_by_node[rows] = by_node
+            passing = stage.passing_by_node[rows]
+            for one in stage.moving:
+                passing &= self._judge(one, rows)
+            stage.passing[rows] = passing
 
-    # ------------------------------------------------------------------------------------------------------ scores
+    def _judge(self, one: KeptFilter, rows: Rows) -> NDArray[np.bool_]:
+        codes = one.filter.many(self.state, self._pod, self._nodes, rows)
+        one.codes[rows] = codes
+        passing: NDArray[np.bool_] = codes == 0
+        return passing
 
-    def prepare_scores(self, feasible: Rows) -> None:
-        """Run PreScore of the kept plugins (once for the class) and make the columns of scores current."""
-        if self._scores is None:
-            self._scores = self._run_pre_scores(feasible)
-        key = tuple(one.kept_until(self._nodes) for one in self._scores)
-        if len(self._base) != self._capacity or key != self._key:
-            self._key = key
-            self._rebuild_scores(self._scores)
+    def _evaluate_one(self, row: int) -> None:
+        """The verdicts on one live row whose pods changed."""
+        for stage in self._kept_stages:
+            fits = bool(stage.passing_by_node[row])
+            for one in stage.moving:
+                code = one.filter.one_code(self.state, self._pod, self._nodes, row)
+                one.codes[row] = code
+                fits = fits and not code
+            if stage.passing[row] != fits:
+                stage.passing[row] = fits
+                self._first_rows = None
 
-    def _run_pre_scores(self, feasible: Rows) -> list[NodeScore]:
-        by_name: dict[str, Named] = {one.name: one for one in self._profile.pre_scores}
-        skipped = set()
-        for score in self._profile.scores:
-            prepare = by_name.get(score.name)
-            if score.is_kept and prepare is not None:
-                with blame(score.name, "PreScore"):
-                    answer = prepare.plugin.pre_score(self.state, self._pod, self._nodes, feasible)
-                if answer is not None and answer.code is Code.SKIP:
-                    skipped.add(score.name)
-        self.skipped_scores = frozenset(skipped)
-        return [one for one in self._profile.scores if one.is_kept and one.name not in skipped]
+    # ----------------------------------------------------------------------------------------------------- reading
 
-    def _scores_stale(self) -> None:
-        self._base = np.zeros(0, dtype=np.int64)
-        self._ranked = None
-
-    def _rebuild_scores(self, scores: list[NodeScore]) -> None:
-        rows = self._nodes.rows
-        self._fixed = np.zeros(self._capacity, dtype=np.int64)
-        self._base = np.zeros(self._capacity, dtype=np.int64)
-        self._raws = []
-        for one in scores:
-            raw = one.many(self.state, self._pod, self._nodes, rows)
-            if isinstance(one.normalize, NormalizeByMax):
-                column = np.zeros(self._capacity, dtype=np.int64)
-                column[rows] = raw
-                constant = int(raw[0]) if len(raw) and (raw == raw[0]).all() else None
-                self._raws.append(KeptRaw(one, one.normalize, column, constant))
-            elif one.scope is Scope.NODE:
-                self._fixed[rows] += raw * one.weight
-            else:
-                self._base[rows] += raw * one.weight
-        self._base += self._fixed
-        self._ranked = None
-
-    def _refresh_scores(self, rows: Rows) -> None:
-        if self._scores is None or len(self._base) != self._capacity:
-            return
-        if any(one.score.scope is Scope.NODE_AND_PODS for one in self._raws):
-            self._scores_stale()
-            return
-        moving = [one for one in self._scores if one.normalize is None and one.scope is Scope.NODE_AND_PODS]
-        base = self._fixed[rows]
-        for one in moving:
-            base += one.many(self.state, self._pod, self._nodes, rows) * one.weight
-        if self._ranked is not None:
-            self._rerank(rows, base)
-        self._base[rows] = base
-
-    # ----------------------------------------------------------------------------------------------------- ranking
-
-    def totals(self, rows: Rows) -> Scores:
-        """The weighted sum of the kept scores of `rows`, normalised among them."""
-        total: Scores = self._base[rows]
-        for one in self._raws:
-            raw = one.raw[rows]
-            total += one.normalize.scale(raw, int(raw.max())) * one.score.weight
-        return total
-
-    def ranked(self) -> Scores:
-        """Totals of all rows, -1 where the kept filters (all in one stage) refuse the pod. Do not change it."""
-        passing = self.stages[0].passing
-        highest = tuple(
-            one.constant if one.constant is not None else int(one.raw.max(where=passing, initial=0))
-            for one in self._raws
-        )
-        if self._ranked is None or highest != self._ranked_for:
-            ranked = self._base.copy()
-            for one, top in zip(self._raws, highest, strict=True):
-                ranked += one.normalize.scale(one.raw, top) * one.score.weight
-            ranked[~passing] = -1
-            self._ranked, self._ranked_for = ranked, highest
-        return self._ranked
-
-    def _rerank(self, rows: Rows, base: Scores) -> None:
-        """Bring the ranking of a few rows up to date: their normalised part is as before, their base moved."""
-        assert self._ranked is not None
-        passing = self.stages[0].passing[rows]
-        total = base.copy()
-        for one, top in zip(self._raws, self._ranked_for, strict=True):
-            total += one.normalize.scale(one.raw[rows], top) * one.score.weight
-        total[~passing] = -1
-        self._ranked[rows] = total
+    def first_rows(self) -> Rows:
+        """The rows that pass the first kept stage, ascending. Do not change it."""
+        if self._first_rows is None:
+            self._first_rows = np.flatnonzero(self._kept_stages[0].passing)
+        return self._first_rows
 
 
 class KeptClasses:
@@ -268,7 +191,7 @@ class KeptClasses:
         self._columns: OrderedDict[PodClass, ClassColumns] = OrderedDict()
 
     def of(self, pod: PodInfo) -> ClassColumns:
-        """The columns of the pod's class, up to date as to filters."""
+        """The columns of the pod's class, up to date."""
         columns = self._columns.get(pod.pod_class)
         if columns is None:
             columns = self._columns[pod.pod_class] = ClassColumns(self._profile, pod, self._nodes)

@@ -3,8 +3,7 @@
 Also the place where a plugin's answers are checked: what it may not answer becomes a PluginError that names it.
 """
 
-from collections.abc import Callable, Hashable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
@@ -21,15 +20,27 @@ from moorage.framework.status import Status
 FEW_ROWS = 6
 
 
-@contextmanager
-def blame(plugin: str, point: str) -> Iterator[None]:
-    """Turn whatever a plugin raises into a PluginError that names it."""
-    try:
-        yield
-    except PluginError:
-        raise
-    except Exception as error:
-        raise PluginError(plugin, point, f"{type(error).__name__}: {error}") from error
+def broken(plugin: str, point: str, problem: Exception | str) -> PluginError:
+    """The error that a plugin's misbehaviour becomes: it names the plugin and the point."""
+    if isinstance(problem, PluginError):
+        return problem
+    return PluginError(plugin, point, problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}")
+
+
+class blame:  # noqa: N801 - reads as a statement: `with blame(...)`
+    """Turns whatever a plugin raises inside the block into a PluginError that names it."""
+
+    __slots__ = ("_plugin", "_point")
+
+    def __init__(self, plugin: str, point: str) -> None:
+        self._plugin = plugin
+        self._point = point
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Exception):
+            raise broken(self._plugin, self._point, error) from error
 
 
 class NodeFilter:
@@ -58,7 +69,7 @@ class NodeFilter:
         try:
             status = self._one(state, pod, node)
         except Exception as error:
-            raise PluginError(self.name, "Filter", f"{type(error).__name__}: {error}") from error
+            raise broken(self.name, "Filter", error) from error
         if status is None or status.is_success:
             return None
         return self._checked(status)
@@ -112,6 +123,11 @@ class NodeScore:
         by_max = self.normalize is None or isinstance(self.normalize, NormalizeByMax)
         return self.scope is not Scope.CLUSTER and by_max
 
+    @property
+    def looks_wider(self) -> bool:
+        """Whether kept scores also depend on something cluster-wide: see `kept_until`."""
+        return self._kept_until is not None
+
     def kept_until(self, nodes: NodeTable) -> Hashable:
         """A value whose change makes every kept score stale (plugins that also read something cluster-wide)."""
         return self._kept_until(nodes) if self._kept_until is not None else None
@@ -123,7 +139,7 @@ class NodeScore:
         try:
             score = self._one(state, pod, node)
         except Exception as error:
-            raise PluginError(self.name, "Score", f"{type(error).__name__}: {error}") from error
+            raise broken(self.name, "Score", error) from error
         if self.normalize is None and not MIN_SCORE <= score <= MAX_SCORE:
             raise self._out_of_range(score, node.name)
         return score

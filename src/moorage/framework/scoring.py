@@ -5,7 +5,7 @@ import numpy as np
 from moorage.columns import NodeTable, Rows
 from moorage.errors import PluginError
 from moorage.framework.filtering import Search
-from moorage.framework.lifting import NodeScore, blame
+from moorage.framework.lifting import NodeScore, broken
 from moorage.framework.points import Scores
 from moorage.framework.profile import Profile
 from moorage.framework.status import Code
@@ -23,11 +23,13 @@ class Scoring:
 
     def prepare(self, search: Search, rows: Rows) -> list[NodeScore]:
         """Run PreScore over the rows that fit; returns the plugins that are asked to score in this cycle."""
-        search.columns.prepare_scores(rows)
-        skipped = set(search.columns.skipped_scores)
+        search.columns.scores.prepare(rows)
+        skipped = set(search.columns.scores.skipped)
         for one in self._asked_pre_scores:
-            with blame(one.name, "PreScore"):
+            try:
                 answer = one.plugin.pre_score(search.state, search.pod, self._nodes, rows)
+            except Exception as error:
+                raise broken(one.name, "PreScore", error) from error
             if answer is None or answer.is_success:
                 continue
             if answer.code is not Code.SKIP:
@@ -38,7 +40,7 @@ class Scoring:
 
     def totals(self, search: Search, rows: Rows, asked: list[NodeScore]) -> Scores:
         """The sum of all plugins' weighted scores for each of `rows`."""
-        total = search.columns.totals(rows)
+        total = search.columns.scores.totals(rows)
         for one in asked:
             total += one.weighted(search.state, search.pod, self._nodes, rows)
         return total

@@ -71,6 +71,11 @@ def _balance(fractions: Sequence[float]) -> int:
 
 def _balance_many(shares: Sequence[tuple[Amounts, Amounts]], count: int) -> Scores:
     """The same in columns: a row leaves out the resources it does not offer, in the same order of additions."""
+    if len(shares) == 2 and all(allocatable.all() for _, allocatable in shares):
+        # The usual case by far: cpu and memory, and every node offers both.
+        (first, first_of), (second, second_of) = shares
+        apart = np.minimum(first / first_of, 1.0) - np.minimum(second / second_of, 1.0)
+        return ((1 - np.abs(apart / 2)) * MAX_SCORE).astype(np.int64)
     offered = [allocatable > 0 for _, allocatable in shares]
     fractions: list[NDArray[np.float64]] = [
         np.where(there, np.minimum(1.0, amount / np.maximum(allocatable, 1)), 0.0)

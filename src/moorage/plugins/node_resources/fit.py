@@ -76,18 +76,24 @@ class NodeResourcesFit:
     def filter_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
         """The same: each thing lacking is a bit, each combination of bits that occurs a status."""
         needs: list[tuple[str, int]] = state.read(_FILTER_STATE)
-        bits = (nodes.pod_count[rows] + 1 > nodes.allowed_pods[rows]).astype(np.int64)
+        lacking = nodes.pod_count[rows] >= nodes.allowed_pods[rows]
+        for name, amount in needs:
+            lacking |= nodes.allocatable(name)[rows] - nodes.requested(name)[rows] < amount
+        codes = np.zeros(len(rows), dtype=np.intp)
+        if not lacking.any():
+            return Verdicts(codes, ())
+        found, codes[lacking] = np.unique(self._bits(needs, nodes, rows[lacking]), return_inverse=True)
+        codes[lacking] += 1
+        return Verdicts(codes, [_status(int(bits), needs) for bits in found])
+
+    def _bits(self, needs: list[tuple[str, int]], nodes: NodeTable, rows: Rows) -> Scores:
+        """Bit 0: no slot; bit 1: more is asked than the node ever offers; then a bit for each need."""
+        bits = (nodes.pod_count[rows] >= nodes.allowed_pods[rows]).astype(np.int64)
         for index, (name, amount) in enumerate(needs, start=2):
             allocatable = nodes.allocatable(name)[rows]
             bits |= (amount > allocatable - nodes.requested(name)[rows]).astype(np.int64) << index
-            bits |= ((amount > allocatable).astype(np.int64)) << 1
-        if not bits.any():
-            return Verdicts(np.zeros(len(rows), dtype=np.intp), ())
-        found, codes = np.unique(bits, return_inverse=True)
-        statuses = [_status(int(one), needs) for one in found]
-        if found[0] == 0:
-            return Verdicts(codes.astype(np.intp), statuses[1:])
-        return Verdicts(codes.astype(np.intp) + 1, statuses)
+            bits |= (amount > allocatable).astype(np.int64) << 1
+        return bits
 
     # ------------------------------------------------------------------------------------------------------- Score
 

@@ -1,0 +1,199 @@
+"""Scores kept per pod class, and the ranking they make.
+
+Kept are: for each normalised plugin its raw scores; the weighted sum of all other kept plugins (`base`), with the part
+that only node changes touch apart (`fixed`); and the ranking, which is base plus the normalised parts, -1 where the
+pod does not fit. A pod placed on a node moves one row of base and of the ranking.
+"""
+
+from collections.abc import Hashable, Iterable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.columns import NodeTable, PodInfo, Rows
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.lifting import NodeScore, broken
+from moorage.framework.normalizing import NormalizeByMax
+from moorage.framework.points import Scope, Scores
+from moorage.framework.profile import Named, Profile
+from moorage.framework.status import Code
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass(slots=True)
+class KeptRaw:
+    """A normalised plugin's raw scores for one class; `constant` where every live row has the same."""
+
+    score: NodeScore
+    normalize: NormalizeByMax
+    raw: Scores
+    constant: int | None
+
+
+class KeptScores:
+    """The kept scores of one pod class in one profile. Nothing is computed before the first `prepare`."""
+
+    def __init__(self, profile: Profile, pod: PodInfo, nodes: NodeTable, state: CycleState) -> None:
+        self._profile = profile
+        self._nodes = nodes
+        self._pod = pod
+        self._state = state
+        self.skipped: frozenset[str] = frozenset()
+        self._scores: list[NodeScore] = []
+        #: The scores that pods on the node move, and those that something cluster-wide moves.
+        self._moving: list[NodeScore] = []
+        self._wider: list[NodeScore] = []
+        self._is_prepared = False
+        self._key: Hashable = None
+        self._forget()
+
+    def _forget(self) -> None:
+        self._raws: list[KeptRaw] = []
+        self._fixed: Scores = np.zeros(0, dtype=np.int64)
+        self._base: Scores = np.zeros(0, dtype=np.int64)
+        self._normalized: Scores = np.zeros(0, dtype=np.int64)
+        self._ranked: Scores | None = None
+        self._ranked_for: tuple[int, ...] = ()
+
+    # -------------------------------------------------------------------------------------------------- preparation
+
+    def prepare(self, feasible: Rows) -> None:
+        """Run PreScore of the kept plugins, once for the class, and see that the columns are there."""
+        if not self._is_prepared:
+            self._run_pre_scores(feasible)
+        key = tuple([one.kept_until(self._nodes) for one in self._wider])
+        if len(self._base) != self._nodes.capacity or key != self._key:
+            self._key = key
+            self._rebuild()
+
+    def _run_pre_scores(self, feasible: Rows) -> None:
+        by_name: dict[str, Named] = {one.name: one for one in self._profile.pre_scores}
+        skipped = set()
+        for score in self._profile.scores:
+            if not score.is_kept:
+                continue
+            if score.name in by_name and self._skips(by_name[score.name], feasible):
+                skipped.add(score.name)
+            else:
+                self._scores.append(score)
+        self.skipped = frozenset(skipped)
+        self._moving = [one for one in self._scores if one.normalize is None and one.scope is Scope.NODE_AND_PODS]
+        self._wider = [one for one in self._scores if one.looks_wider]
+        self._is_prepared = True
+
+    def _skips(self, one: Named, feasible: Rows) -> bool:
+        try:
+            answer = one.plugin.pre_score(self._state, self._pod, self._nodes, feasible)
+        except Exception as error:
+            raise broken(one.name, "PreScore", error) from error
+        if answer is not None and answer.code is not Code.SKIP and not answer.is_success:
+            raise broken(one.name, "PreScore", answer.message)
+        return answer is not None and answer.code is Code.SKIP
+
+    # --------------------------------------------------------------------------------------------------- evaluation
+
+    def _rebuild(self) -> None:
+        capacity = self._nodes.capacity
+        self._forget()
+        self._fixed = np.zeros(capacity, dtype=np.int64)
+        self._base = np.zeros(capacity, dtype=np.int64)
+        for one in self._scores:
+            if isinstance(one.normalize, NormalizeByMax):
+                self._raws.append(KeptRaw(one, one.normalize, np.zeros(capacity, dtype=np.int64), None))
+        self._evaluate(self._nodes.rows)
+        for kept in self._raws:
+            kept.constant = _constant(kept.raw[self._nodes.rows])
+
+    def _evaluate(self, rows: Rows) -> None:
+        """Every kept plugin's scores of these rows."""
+        for kept in self._raws:
+            kept.raw[rows] = kept.score.many(self._state, self._pod, self._nodes, rows)
+        fixed = np.zeros(len(rows), dtype=np.int64)
+        for one in self._scores:
+            if one.normalize is None and one.scope is Scope.NODE:
+                fixed += one.many(self._state, self._pod, self._nodes, rows) * one.weight
+        self._fixed[rows] = fixed
+        self._base[rows] = self._moved(rows)
+
+    def _moved(self, rows: Rows) -> Scores:
+        base: Scores = self._fixed[rows]
+        for one in self._moving:
+            base += one.many(self._state, self._pod, self._nodes, rows) * one.weight
+        return base
+
+    # -------------------------------------------------------------------------------------------------- catching up
+
+    @property
+    def is_current(self) -> bool:
+        """Whether there are columns to be kept current."""
+        return len(self._base) == self._nodes.capacity
+
+    def nodes_changed(self, rows: Rows) -> None:
+        """The node objects of these live rows changed."""
+        if not self.is_current:
+            return
+        self._evaluate(rows)
+        for kept in self._raws:
+            if kept.constant is not None and (kept.raw[rows] != kept.constant).any():
+                kept.constant = None
+        self._ranked = None
+
+    def pods_changed(self, rows: Rows, passing: Mask) -> None:
+        """Pods came to or went from these rows. `passing` is the mask of all rows, already up to date."""
+        if not self.is_current:
+            return
+        if any(kept.score.scope is Scope.NODE_AND_PODS for kept in self._raws):
+            self._forget()
+            return
+        base = self._moved(rows)
+        self._base[rows] = base
+        if self._ranked is not None:
+            self._ranked[rows] = np.where(passing[rows], base + self._normalized[rows], -1)
+
+    def few_pods_changed(self, rows: Iterable[int], passing: Mask) -> None:
+        """The same for a few rows, one by one."""
+        if not self.is_current:
+            return
+        if any(kept.score.scope is Scope.NODE_AND_PODS for kept in self._raws):
+            self._forget()
+            return
+        infos = self._nodes.infos
+        for row in rows:
+            base = int(self._fixed[row])
+            for one in self._moving:
+                base += one.one(self._state, self._pod, self._nodes, infos[row]) * one.weight
+            self._base[row] = base
+            if self._ranked is not None:
+                self._ranked[row] = base + int(self._normalized[row]) if passing[row] else -1
+
+    # ----------------------------------------------------------------------------------------------------- ranking
+
+    def totals(self, rows: Rows) -> Scores:
+        """The weighted sum of the kept scores of `rows`, normalised among them."""
+        total: Scores = self._base[rows]
+        for one in self._raws:
+            raw = one.raw[rows]
+            total += one.normalize.scale(raw, int(raw.max())) * one.score.weight
+        return total
+
+    def ranked(self, passing: Mask) -> Scores:
+        """Totals of all rows, -1 where the pod does not fit (`passing`, as kept up to date). Do not change it."""
+        highest = tuple(
+            [
+                one.constant if one.constant is not None else int(one.raw.max(where=passing, initial=0))
+                for one in self._raws
+            ]
+        )
+        if self._ranked is None or highest != self._ranked_for:
+            self._normalized = np.zeros(self._nodes.capacity, dtype=np.int64)
+            for one, top in zip(self._raws, highest, strict=True):
+                self._normalized += one.normalize.scale(one.raw, top) * one.score.weight
+            self._ranked = np.where(passing, self._base + self._normalized, -1)
+            self._ranked_for = highest
+        return self._ranked
+
+
+def _constant(raw: Scores) -> int | None:
+    return int(raw[0]) if len(raw) and (raw == raw[0]).all() else None
