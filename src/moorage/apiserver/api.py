@@ -1,21 +1,20 @@
 """Answers requests: routes each to its resource and verb. Knows nothing of sockets."""
 
-import logging
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from typing import Any
 
 from moorage.apiserver import media, status
 from moorage.apiserver.auth import Authenticator
 from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.kinds import READ_WRITE_VERBS, SUBRESOURCE_VERBS
-from moorage.apiserver.media import PLAIN
 from moorage.apiserver.operation import Operation
 from moorage.apiserver.patch.patching import patch_object
 from moorage.apiserver.presenting import Presenter
 from moorage.apiserver.registry import Registry, Resource
 from moorage.apiserver.requests import Request, Target, parse_path
+from moorage.apiserver.responses import Response
 from moorage.apiserver.store import Item
-from moorage.apiserver.subresources import CREATES_NOTHING, SUBRESOURCES
+from moorage.apiserver.subresources import REVIEWS, SUBRESOURCES, binding, reviews
 from moorage.apiserver.verbs import bodies
 from moorage.apiserver.verbs.create import create
 from moorage.apiserver.verbs.delete import delete, read_options
@@ -23,18 +22,7 @@ from moorage.apiserver.verbs.read import get, list_objects, matcher
 from moorage.apiserver.verbs.update import replace
 from moorage.apiserver.verbs.watch import Watch
 
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Response:
-    """An answer: its code, bytes, format, headers. `is_write`: to be sent once the change is durable."""
-
-    code: int
-    body: bytes
-    content_type: str = media.JSON
-    headers: dict[str, str] = field(default_factory=dict)
-    is_write: bool = False
+Json = dict[str, Any]
 
 
 class Api:
@@ -113,9 +101,9 @@ class Api:
         """A new object, or a review that stores nothing."""
         operation = self.operation(resource, target, request)
         obj = bodies.read(request.body, request.content_type, operation)
-        review = CREATES_NOTHING.get(resource.kind.resource)
-        if review is not None:
-            return Response(201, media.encode(review(operation, obj), PLAIN), is_write=True)
+        answer = self._review(operation, obj)
+        if answer is not None:
+            return Response(201, media.encode(answer), is_write=True)
         return self.written(create(operation, obj), resource, request, 201)
 
     def update(self, resource: Resource, target: Target, request: Request) -> Response:
@@ -156,6 +144,19 @@ class Api:
         presenter = self.presenter(resource, request)
         body = presenter.objects(deleted, self.registry.store.revision)
         return Response(200, body, presenter.content_type, is_write=True)
+
+    def _review(self, operation: Operation, obj: Json) -> Json | None:
+        """The answer to a create that stores nothing; None for all others."""
+        name = operation.resource.kind.resource
+        if name == "tokenreviews.authentication.k8s.io":
+            return reviews.token_review(self.authenticator, obj)
+        if name == "bindings":
+            pods = self.registry.resource("pods")
+            operation.resource, operation.name = pods, (obj.get("metadata") or {}).get("name", "")
+            binding.bind(operation, obj)
+            return status.success({})
+        review = REVIEWS.get(name)
+        return review(operation, obj) if review else None
 
     def _subresource(self, resource: Resource, target: Target, request: Request) -> Response:
         kind = resource.kind

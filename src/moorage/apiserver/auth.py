@@ -1,7 +1,9 @@
 """Who is asking: bearer tokens and client certificates. Everyone known may do everything; nobody else anything."""
 
+import math
 import secrets
-from collections.abc import Mapping
+import time
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,18 +23,23 @@ class User:
 class Authenticator:
     """Tells users by their bearer token or client certificate."""
 
-    def __init__(self) -> None:
-        self._tokens: dict[str, User] = {}
+    def __init__(self, now: Callable[[], float] = time.time) -> None:
+        self._now = now
+        self._tokens: dict[str, tuple[User, float]] = {}
 
-    def add_token(self, user: User, token: str = "") -> str:
-        """Let a user in by a token, a fresh one unless given. Answers the token."""
+    def add_token(self, user: User, token: str = "", *, expires: float = math.inf) -> str:
+        """Let a user in by a token, a fresh one unless given, until a time. Answers the token."""
         token = token or secrets.token_urlsafe(32)
-        self._tokens[token] = user
+        self._tokens[token] = (user, expires)
         return token
 
     def by_token(self, token: str) -> User | None:
-        """The user of a bearer token."""
-        return self._tokens.get(token)
+        """The user of a bearer token, while it lasts."""
+        user, expires = self._tokens.get(token, (None, math.inf))
+        if user is not None and self._now() >= expires:
+            del self._tokens[token]
+            return None
+        return user
 
     def by_header(self, authorization: str) -> User | None:
         """The user of an Authorization header."""

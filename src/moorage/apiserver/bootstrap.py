@@ -3,6 +3,7 @@
 from typing import Any
 
 from moorage.apiserver.admission.namespaces import AT_START
+from moorage.apiserver.admission.priority import SYSTEM_CLASSES
 from moorage.apiserver.auth import ADMIN_GROUP, User
 from moorage.apiserver.operation import Operation
 from moorage.apiserver.registry import Registry
@@ -17,6 +18,8 @@ def bootstrap(registry: Registry) -> None:
     """Create what is not there yet."""
     for name in AT_START:
         ensure(registry, "namespaces", "", {"metadata": {"name": name}})
+    for name, value in SYSTEM_CLASSES.items():
+        ensure(registry, "priorityclasses", "scheduling.k8s.io", {"metadata": {"name": name}, "value": value})
 
 
 def ensure(registry: Registry, plural: str, group: str, obj: Json) -> None:

@@ -1,6 +1,6 @@
 """Which resources are served, what is particular to each, and the store they share."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,7 +92,7 @@ def add_built_in(
     registry: Registry,
     strategies: Callable[[Kind], Strategy],
     tables: Callable[[Kind], Table | None],
-    conversions: dict[str, tuple[Convert, Convert, tuple[str, ...]]],
+    conversions: Mapping[str, tuple[Convert, Convert, tuple[str, ...]]],
 ) -> None:
     """Serve every kind of the table."""
     for kind in BUILT_IN:

@@ -15,16 +15,19 @@ import yaml
 from aiohttp import web
 
 from moorage.apiserver import media, status
-from moorage.apiserver.api import Api, Response
+from moorage.apiserver.api import Api
 from moorage.apiserver.auth import ADMIN_GROUP, Authenticator, User
 from moorage.apiserver.bootstrap import bootstrap
 from moorage.apiserver.certificates import Authority, load_or_create, write_private
 from moorage.apiserver.clock import Clock
+from moorage.apiserver.conversion import CONVERSIONS
 from moorage.apiserver.registry import Registry, add_built_in
 from moorage.apiserver.requests import Request
+from moorage.apiserver.responses import Response
 from moorage.apiserver.status import StatusError
 from moorage.apiserver.store import Store
-from moorage.apiserver.strategies import strategy_for, table_for
+from moorage.apiserver.strategies import strategy_for
+from moorage.apiserver.tables import table_for
 from moorage.apiserver.verbs.watch import Watch
 
 logger = logging.getLogger(__name__)
@@ -52,8 +55,8 @@ class ApiServer:
         self.options = options or Options()
         self.store = Store(history_limit=self.options.history_limit)
         self.registry = Registry(self.store, self.options.clock)
-        self.authenticator = Authenticator()
-        add_built_in(self.registry, strategy_for, table_for, {})
+        self.authenticator = Authenticator(self.options.clock.now)
+        add_built_in(self.registry, strategy_for, table_for, CONVERSIONS)
         self.api = Api(self.registry, self.authenticator)
         self.authority = self._authority()
         self.admin_token = self.authenticator.add_token(_ADMIN)

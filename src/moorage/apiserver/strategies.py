@@ -1,19 +1,167 @@
 """The strategy of each built-in kind: which defaults, admission steps and rules apply to it."""
 
+from moorage.apiserver.admission import limits, objects, pods, priority
+from moorage.apiserver.defaults import objects as object_defaults
+from moorage.apiserver.defaults import pods as pod_defaults
+from moorage.apiserver.defaults import workloads as workload_defaults
 from moorage.apiserver.kinds import Kind
-from moorage.apiserver.strategy import Strategy, Table
+from moorage.apiserver.strategy import Strategy
+from moorage.apiserver.validation import metadata
+from moorage.apiserver.validation import objects as rules
+from moorage.apiserver.validation import pods as pod_rules
+from moorage.apiserver.validation import workloads as workload_rules
 
-STRATEGIES: dict[str, Strategy] = {}
-TABLES: dict[str, Table] = {}
+_POD = Strategy(
+    defaults=(pod_defaults.default_pod,),
+    on_create=(
+        limits.apply_limit_ranges,
+        pods.set_service_account,
+        priority.set_priority,
+        pods.set_runtime_class,
+        pods.add_tolerations,
+        pods.add_topology_labels,
+        pods.set_first_status,
+        pods.merge_label_keys,
+    ),
+    on_status=(pods.keep_generation_of_status,),
+    validate=(pod_rules.validate_pod,),
+    validate_create=(pod_rules.validate_new_pod,),
+    validate_update=(pod_rules.validate_gated_update,),
+    validate_status=(pod_rules.validate_pod_status,),
+    grace_period=pods.grace_period,
+)
+_ROLE = Strategy(validate_name=metadata.path_segment)
+_ROLE_BINDING = Strategy(
+    defaults=(object_defaults.default_binding_of_roles,),
+    validate=(rules.validate_role_binding,),
+    validate_update=(rules.keeps_role,),
+    validate_name=metadata.path_segment,
+)
 
+STRATEGIES: dict[str, Strategy] = {
+    "pods": _POD,
+    "podtemplates": Strategy(defaults=(workload_defaults.default_podtemplate,)),
+    "namespaces": Strategy(
+        defaults=(object_defaults.default_namespace,),
+        on_create=(objects.start_namespace,),
+        on_update=(objects.keep_namespace_spec,),
+        validate_name=metadata.dns_label,
+    ),
+    "nodes": Strategy(
+        defaults=(object_defaults.default_node,),
+        validate=(rules.validate_node,),
+        validate_update=(rules.validate_node_update,),
+        keeps_status_on_create=True,
+    ),
+    "services": Strategy(
+        defaults=(object_defaults.default_service,),
+        on_create=(objects.allocate_service,),
+        on_update=(objects.keep_service,),
+        validate=(rules.validate_service,),
+        validate_update=(rules.validate_service_update,),
+        validate_name=metadata.dns1035_label,
+    ),
+    "configmaps": Strategy(validate=(rules.validate_configmap,), validate_update=(rules.keeps_data_if_immutable,)),
+    "secrets": Strategy(
+        defaults=(object_defaults.default_secret,),
+        validate=(rules.validate_secret,),
+        validate_update=(rules.keeps_data_if_immutable, rules.keeps_type),
+    ),
+    "endpoints": Strategy(defaults=(object_defaults.default_endpoints,)),
+    "limitranges": Strategy(defaults=(object_defaults.default_limitrange,)),
+    "persistentvolumes": Strategy(
+        defaults=(object_defaults.default_persistentvolume,),
+        on_create=(objects.start_volume,),
+        validate=(rules.validate_persistentvolume,),
+        validate_update=(rules.validate_persistentvolume_update,),
+    ),
+    "persistentvolumeclaims": Strategy(
+        defaults=(object_defaults.default_persistentvolumeclaim,),
+        on_create=(objects.set_storage_class,),
+        validate=(rules.validate_persistentvolumeclaim,),
+        validate_update=(rules.validate_persistentvolumeclaim_update,),
+    ),
+    "replicationcontrollers": Strategy(
+        defaults=(workload_defaults.default_replicationcontroller,),
+        on_create=(objects.start_replicas,),
+        validate=(workload_rules.validate_replicationcontroller,),
+    ),
+    "deployments.apps": Strategy(
+        defaults=(workload_defaults.default_deployment,),
+        on_create=(objects.start_status,),
+        validate=(workload_rules.validate_deployment,),
+        validate_update=(workload_rules.keeps_selector,),
+    ),
+    "replicasets.apps": Strategy(
+        defaults=(workload_defaults.default_replicaset,),
+        on_create=(objects.start_replicas,),
+        validate=(workload_rules.validate_replicaset,),
+        validate_update=(workload_rules.keeps_selector,),
+    ),
+    "daemonsets.apps": Strategy(
+        defaults=(workload_defaults.default_daemonset,),
+        on_create=(objects.start_daemons,),
+        validate=(workload_rules.validate_daemonset,),
+        validate_update=(workload_rules.keeps_selector,),
+    ),
+    "statefulsets.apps": Strategy(
+        defaults=(workload_defaults.default_statefulset,),
+        on_create=(objects.start_replicas,),
+        validate=(workload_rules.validate_statefulset,),
+        validate_update=(workload_rules.validate_statefulset_update,),
+    ),
+    "jobs.batch": Strategy(
+        defaults=(workload_defaults.default_job,),
+        on_create=(objects.select_job_pods,),
+        validate=(workload_rules.validate_job,),
+        validate_update=(workload_rules.validate_job_update,),
+    ),
+    "cronjobs.batch": Strategy(
+        defaults=(workload_defaults.default_cronjob,),
+        on_create=(objects.start_status,),
+        validate=(workload_rules.validate_cronjob,),
+    ),
+    "horizontalpodautoscalers.autoscaling": Strategy(
+        defaults=(object_defaults.default_autoscaler,), validate=(rules.validate_autoscaler,)
+    ),
+    "poddisruptionbudgets.policy": Strategy(
+        on_create=(objects.start_budget,), validate=(rules.validate_budget,), demands_version=True
+    ),
+    "priorityclasses.scheduling.k8s.io": Strategy(
+        defaults=(object_defaults.default_priorityclass,),
+        on_create=(priority.check_only_default,),
+        on_update=(priority.check_only_default,),
+        validate=(rules.validate_priorityclass,),
+        validate_update=(rules.validate_priorityclass_update,),
+    ),
+    "storageclasses.storage.k8s.io": Strategy(
+        defaults=(object_defaults.default_storageclass,),
+        validate=(rules.validate_storageclass,),
+        validate_update=(rules.validate_storageclass_update,),
+    ),
+    "csidrivers.storage.k8s.io": Strategy(defaults=(object_defaults.default_csidriver,)),
+    "leases.coordination.k8s.io": Strategy(validate=(rules.validate_lease,)),
+    "endpointslices.discovery.k8s.io": Strategy(defaults=(object_defaults.default_endpointslice,)),
+    "networkpolicies.networking.k8s.io": Strategy(defaults=(object_defaults.default_networkpolicy,)),
+    "ingressclasses.networking.k8s.io": Strategy(defaults=(object_defaults.default_ingressclass,)),
+    "resourceclaims.resource.k8s.io": Strategy(
+        defaults=(object_defaults.default_resourceclaim,),
+        validate=(rules.validate_resourceclaim,),
+        validate_update=(rules.keeps_spec,),
+    ),
+    "resourceclaimtemplates.resource.k8s.io": Strategy(
+        defaults=(object_defaults.default_resourceclaimtemplate,),
+        validate=(rules.validate_resourceclaimtemplate,),
+        validate_update=(rules.keeps_spec,),
+    ),
+    "roles.rbac.authorization.k8s.io": _ROLE,
+    "clusterroles.rbac.authorization.k8s.io": _ROLE,
+    "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING,
+    "clusterrolebindings.rbac.authorization.k8s.io": _ROLE_BINDING,
+}
 _PLAIN = Strategy()
 
 
 def strategy_for(kind: Kind) -> Strategy:
     """The strategy of a built-in kind."""
     return STRATEGIES.get(kind.resource, _PLAIN)
-
-
-def table_for(kind: Kind) -> Table | None:
-    """The columns of a built-in kind; None for name and age alone."""
-    return TABLES.get(kind.resource)

@@ -49,8 +49,8 @@ class Strategy:
     """The behaviour of one kind.
 
     defaults: fill in what was left out. on_create, on_update, on_status: what the server sets by itself, after
-    defaults. validate: refuse an object, validate_update: refuse a change (new, old). `resets_status`: a create or an
-    update through the main resource leaves the status alone. `demands_version`: an update must name a version.
+    defaults. validate: refuse an object, validate_update: refuse a change (new, old). `keeps_status_on_create`: a
+    status given with a new object stays. `demands_version`: an update must name the version it was made from.
     `validate_name`: the rule for names, DNS subdomains unless said."""
 
     defaults: tuple[Default, ...] = ()
@@ -58,9 +58,10 @@ class Strategy:
     on_update: tuple[OnUpdate, ...] = ()
     on_status: tuple[OnUpdate, ...] = ()
     validate: tuple[Validate, ...] = ()
+    validate_create: tuple[Validate, ...] = ()
     validate_update: tuple[ValidateUpdate, ...] = ()
     validate_status: tuple[ValidateUpdate, ...] = ()
     validate_name: Callable[[str], str] | None = None
-    resets_status: bool = True
+    keeps_status_on_create: bool = False
     demands_version: bool = False
     grace_period: Callable[[Json, int | None], int] | None = None

@@ -24,7 +24,7 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 def patch_object(operation: Operation, request: Request) -> tuple[Item, bool]:
     """Patch the object of the operation. Answers it, and whether it is new (server-side apply creates)."""
-    patched = editor(operation, request)
+    patched = editor(request, operation.resource.kind.struct)
 
     def edit(old: Json) -> Json:
         new = patched(old)
@@ -35,11 +35,15 @@ def patch_object(operation: Operation, request: Request) -> tuple[Item, bool]:
     return change(operation, edit), False
 
 
-def editor(operation: Operation, request: Request) -> Edit:
-    """The function that a patch is: from the old object to the new one."""
+def edit_document(document: Json, request: Request, struct: str) -> Json:
+    """A document of a built-in struct after a patch."""
+    return editor(request, struct)(document)
+
+
+def editor(request: Request, struct: str) -> Edit:
+    """The function that a patch is: from the old object to the new one. Custom kinds have no struct."""
     media_type = request.content_type.partition(";")[0].strip()
-    kind = operation.resource.kind
-    accepted = [JSON_PATCH, MERGE_PATCH, *([STRATEGIC_PATCH] if kind.struct else [])]
+    accepted = [JSON_PATCH, MERGE_PATCH, *([STRATEGIC_PATCH] if struct else [])]
     if media_type not in accepted:
         raise status.unsupported_media_type(accepted)
     patch = media.read_json(request.body)
@@ -48,7 +52,7 @@ def editor(operation: Operation, request: Request) -> Edit:
     patch = media.as_object(patch)
     if media_type == MERGE_PATCH:
         return lambda old: _as_object(merge_patch.merge(old, patch))
-    return lambda old: strategic.merge(old, patch, kind.struct)
+    return lambda old: strategic.merge(old, patch, struct)
 
 
 def _as_object(value: Any) -> Json:

@@ -5,19 +5,31 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from moorage.apiserver.subresources import binding
+from moorage.apiserver.subresources import binding, eviction, logs, namespaces, reviews, scale, tokens
 
 if TYPE_CHECKING:
-    from moorage.apiserver.api import Api, Response
+    from moorage.apiserver.api import Api
     from moorage.apiserver.operation import Operation
     from moorage.apiserver.registry import Resource
     from moorage.apiserver.requests import Request, Target
+    from moorage.apiserver.responses import Response
 
 Json = dict[str, Any]
 
 #: Subresources with a handler of their own; the others are the object itself.
 SUBRESOURCES: dict[str, Callable[[Api, Resource, Target, Request, str], Response]] = {
     "binding": binding.serve,
+    "eviction": eviction.serve,
+    "finalize": namespaces.serve,
+    "log": logs.serve,
+    "scale": scale.serve,
+    "token": tokens.serve,
 }
 #: Resources whose create answers something and stores nothing.
-CREATES_NOTHING: dict[str, Callable[[Operation, Json], Json]] = {}
+REVIEWS: dict[str, Callable[[Operation, Json], Json]] = {
+    "localsubjectaccessreviews.authorization.k8s.io": reviews.access_review,
+    "selfsubjectaccessreviews.authorization.k8s.io": reviews.access_review,
+    "subjectaccessreviews.authorization.k8s.io": reviews.access_review,
+    "selfsubjectrulesreviews.authorization.k8s.io": reviews.rules_review,
+    "selfsubjectreviews.authentication.k8s.io": reviews.self_review,
+}

@@ -5,26 +5,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from moorage.apiserver import media, status
+from moorage.apiserver.admission.pods import TOPOLOGY_LABELS
 from moorage.apiserver.operation import Operation
 from moorage.apiserver.registry import Resource
 from moorage.apiserver.requests import Request, Target
+from moorage.apiserver.responses import Response
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.bodies import check_fields
 from moorage.apiserver.verbs.update import find
 
 if TYPE_CHECKING:
-    from moorage.apiserver.api import Api, Response
+    from moorage.apiserver.api import Api
 
 Json = dict[str, Any]
 
-_TOPOLOGY_LABELS = ("topology.kubernetes.io/zone", "topology.kubernetes.io/region")
 _CREATED = media.encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
 
 def serve(api: Api, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
     """POST pods/NAME/binding."""
-    from moorage.apiserver.api import Response
-
     operation = api.operation(resource, target, request)
     binding = media.read_object(request.body, request.content_type, "core/v1.Binding")
     check_fields(binding, "core/v1.Binding", api.registry.resource("bindings").kind, operation)
@@ -59,7 +58,7 @@ def _add_metadata(operation: Operation, found: Json, given: Json, node: str) -> 
     labels = dict(given.get("labels") or {})
     host = operation.registry.store.collection("nodes").get("", node)
     if host is not None:
-        labels |= {key: host.labels[key] for key in _TOPOLOGY_LABELS if key in host.labels}
+        labels |= {key: host.labels[key] for key in TOPOLOGY_LABELS if key in host.labels}
     if labels:
         found.setdefault("labels", {}).update(labels)
 
@@ -108,7 +107,6 @@ def _set_scheduled(pod: Json, operation: Operation) -> None:
     condition = {
         "type": "PodScheduled",
         "status": "True",
-        "lastProbeTime": None,
         "lastTransitionTime": operation.registry.clock.stamp(),
     }
     conditions = pod["status"].setdefault("conditions", [])

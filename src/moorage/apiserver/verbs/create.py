@@ -26,7 +26,7 @@ def create(operation: Operation, obj: Json) -> Item:
     metadata = obj["metadata"]
     prepare_metadata(operation, metadata)
     strategy = resource.strategy
-    if strategy.resets_status and "status" in resource.kind.subresources:
+    if "status" in resource.kind.subresources and not strategy.keeps_status_on_create:
         obj.pop("status", None)
     admit(operation, obj)
     validate(operation, obj)
@@ -84,7 +84,7 @@ def validate(operation: Operation, obj: Json) -> None:
     faults = Faults()
     resource = operation.resource
     validate_metadata(obj["metadata"], resource.kind.is_namespaced, resource.strategy.validate_name, faults)
-    for check in resource.strategy.validate:
+    for check in (*resource.strategy.validate, *resource.strategy.validate_create):
         check(obj, faults)
     if faults:
         raise status.invalid(resource.kind.kind, resource.kind.group, operation.name, faults)

@@ -102,7 +102,7 @@ def _keep_metadata(new: Json, old: Json) -> None:
 
 def _prepare(operation: Operation, new: Json, old: Json) -> None:
     resource = operation.resource
-    if resource.strategy.resets_status and "status" in resource.kind.subresources:
+    if "status" in resource.kind.subresources:
         _copy_field(new, old, "status")
     for default in resource.strategy.defaults:
         default(new)

@@ -1,0 +1,132 @@
+"""What the server sets on other kinds: namespaces, claims, services, jobs."""
+
+import ipaddress
+from typing import Any
+
+from moorage.apiserver.operation import Operation
+
+Json = dict[str, Any]
+
+_DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_SERVICE_RANGE = ipaddress.ip_network("10.0.0.0/16")
+_NODE_PORTS = range(30000, 32768)
+
+
+def start_namespace(_: Operation, obj: Json) -> None:
+    """A new namespace is active, and its content goes before it does."""
+    obj["status"] = {"phase": "Active"}
+    obj["spec"] = {"finalizers": ["kubernetes"]}
+
+
+def keep_namespace_spec(_: Operation, new: Json, old: Json) -> None:
+    """Only the finalize subresource takes the namespace's finalizers off."""
+    new["spec"] = old.get("spec", {})
+    new["status"] = old.get("status", {})
+
+
+def set_storage_class(operation: Operation, claim: Json) -> None:
+    """A claim that names no class gets the default one, the newest where several are."""
+    claim["status"] = {"phase": "Pending"}
+    spec = claim["spec"]
+    if "storageClassName" in spec or "volume.beta.kubernetes.io/storage-class" in (
+        claim["metadata"].get("annotations") or {}
+    ):
+        return
+    classes = operation.registry.resource("storageclasses", "storage.k8s.io").collection
+    marked = [item.decode()["metadata"] for item in classes.items() if _DEFAULT_CLASS.encode() in item.data]
+    marked = [each for each in marked if (each.get("annotations") or {}).get(_DEFAULT_CLASS) == "true"]
+    if marked:
+        newest = max(marked, key=lambda each: (each["creationTimestamp"], each["name"]))
+        spec["storageClassName"] = newest["name"]
+
+
+def start_volume(operation: Operation, volume: Json) -> None:
+    """A new volume is pending until a controller says more."""
+    volume["status"] = {"phase": "Pending", "lastPhaseTransitionTime": operation.registry.clock.stamp()}
+
+
+def allocate_service(operation: Operation, obj: Json) -> None:
+    """Give a service its cluster address and node ports."""
+    spec = obj["spec"]
+    obj["status"] = {"loadBalancer": {}}
+    if spec["type"] == "ExternalName":
+        return
+    if not spec.get("clusterIP"):
+        spec["clusterIP"] = _free_address(operation)
+    spec["clusterIPs"] = [spec["clusterIP"]]
+    _allocate_ports(operation, spec)
+
+
+def keep_service(operation: Operation, new: Json, old: Json) -> None:
+    """A service keeps its address, and its ports where the client leaves them out."""
+    spec, before = new["spec"], old["spec"]
+    if spec["type"] == "ExternalName":
+        return
+    if before.get("clusterIP") and not spec.get("clusterIP"):
+        spec["clusterIP"] = before["clusterIP"]
+    if not spec.get("clusterIP"):
+        spec["clusterIP"] = _free_address(operation)
+    spec["clusterIPs"] = [spec["clusterIP"]]
+    known = {(port.get("port"), port.get("protocol")): port.get("nodePort") for port in before.get("ports", ())}
+    if spec["type"] in ("NodePort", "LoadBalancer"):
+        for port in spec.get("ports", ()):
+            if not port.get("nodePort") and known.get((port.get("port"), port.get("protocol"))):
+                port["nodePort"] = known[port.get("port"), port.get("protocol")]
+    _allocate_ports(operation, spec)
+
+
+def _free_address(operation: Operation) -> str:
+    used = {item.fields[0] for item in operation.resource.collection.items()}
+    for host in _SERVICE_RANGE.hosts():
+        if str(host) not in used:
+            return str(host)
+    raise operation.resource.forbidden(operation.name, "the range of cluster addresses is full")
+
+
+def _allocate_ports(operation: Operation, spec: Json) -> None:
+    wanted = [port for port in spec.get("ports", ()) if not port.get("nodePort")]
+    if spec["type"] not in ("NodePort", "LoadBalancer") or not wanted:
+        return
+    used = {port.get("nodePort") for port in spec["ports"]}
+    for item in operation.resource.collection.items():
+        if b'"nodePort"' in item.data:
+            used |= {port.get("nodePort") for port in item.decode()["spec"].get("ports", ())}
+    free = (number for number in _NODE_PORTS if number not in used)
+    for port in wanted:
+        port["nodePort"] = next(free)
+
+
+def select_job_pods(_: Operation, job: Json) -> None:
+    """A job finds its pods by its own uid, unless the user selects them by hand."""
+    spec, metadata = job["spec"], job["metadata"]
+    job["status"] = {}
+    if spec.get("manualSelector"):
+        return
+    template = spec.setdefault("template", {}).setdefault("metadata", {}).setdefault("labels", {})
+    uid, name = metadata["uid"], metadata.get("name", "")
+    template.setdefault("batch.kubernetes.io/controller-uid", uid)
+    template.setdefault("controller-uid", uid)
+    template.setdefault("batch.kubernetes.io/job-name", name)
+    template.setdefault("job-name", name)
+    spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
+
+
+def start_status(_: Operation, obj: Json) -> None:
+    """A new object has an empty status until its controller writes one."""
+    obj["status"] = {}
+
+
+def start_budget(_: Operation, obj: Json) -> None:
+    """A new budget allows nothing until its controller has counted."""
+    obj["status"] = {"disruptionsAllowed": 0, "currentHealthy": 0, "desiredHealthy": 0, "expectedPods": 0}
+
+
+def start_replicas(_: Operation, obj: Json) -> None:
+    """A new workload has no replicas yet."""
+    obj["status"] = {"replicas": 0}
+
+
+def start_daemons(_: Operation, obj: Json) -> None:
+    """A new DaemonSet runs nowhere yet."""
+    counts = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
+    obj["status"] = dict.fromkeys(counts, 0)

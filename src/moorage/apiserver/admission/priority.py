@@ -1,0 +1,59 @@
+"""Priority: pods get the number of their class."""
+
+from typing import Any
+
+from moorage.apiserver.operation import Operation
+
+Json = dict[str, Any]
+
+SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+
+
+def set_priority(operation: Operation, pod: Json) -> None:
+    """Resolve the class to a number and a preemption policy; 403 where the pod says otherwise."""
+    spec = pod["spec"]
+    name = spec.get("priorityClassName", "")
+    found = _named(operation, name) if name else _default(operation)
+    value, policy = 0, "PreemptLowerPriority"
+    if found is not None:
+        value, policy = found.get("value", 0), found.get("preemptionPolicy", policy)
+        spec["priorityClassName"] = found["metadata"]["name"]
+    if spec.get("priority", value) != value:
+        raise operation.resource.forbidden(
+            operation.name,
+            f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; priority admission "
+            f"controller computed {value} from the given PriorityClass name",
+        )
+    if spec.get("preemptionPolicy", policy) != policy:
+        raise operation.resource.forbidden(
+            operation.name,
+            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be provided in pod spec; "
+            f"priority admission controller computed {policy} from the given PriorityClass name",
+        )
+    spec["priority"], spec["preemptionPolicy"] = value, policy
+
+
+def _named(operation: Operation, name: str) -> Json:
+    item = operation.registry.resource("priorityclasses", "scheduling.k8s.io").collection.get("", name)
+    if item is None:
+        raise operation.resource.forbidden(operation.name, f"no PriorityClass with name {name} was found")
+    return item.decode()
+
+
+def _default(operation: Operation) -> Json | None:
+    """The class for pods that name none: the lowest of those marked as default."""
+    collection = operation.registry.resource("priorityclasses", "scheduling.k8s.io").collection
+    marked = [item.decode() for item in collection.items() if b'"globalDefault":true' in item.data]
+    return min(marked, key=lambda each: each.get("value", 0), default=None)
+
+
+def check_only_default(operation: Operation, new: Json, _old: Json | None = None) -> None:
+    """Only one class may be the default one."""
+    if not new.get("globalDefault"):
+        return
+    for item in operation.resource.collection.items():
+        if item.name != new["metadata"].get("name") and b'"globalDefault":true' in item.data:
+            raise operation.resource.forbidden(
+                operation.name,
+                f"PriorityClass {item.name} is already marked as default. Only one default can exist",
+            )

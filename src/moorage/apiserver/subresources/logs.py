@@ -1,0 +1,22 @@
+"""Logs: there are no containers behind these pods, and no kubelet to ask."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from moorage.apiserver import status
+from moorage.apiserver.registry import Resource
+from moorage.apiserver.requests import Request, Target
+from moorage.apiserver.responses import Response
+from moorage.apiserver.verbs.update import find
+
+if TYPE_CHECKING:
+    from moorage.apiserver.api import Api
+
+
+def serve(api: Api, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+    """GET pods/NAME/log."""
+    pod = find(api.operation(resource, target, request)).decode()
+    if not pod["spec"].get("nodeName"):
+        raise status.bad_request(f"pod {target.name} does not have a host assigned")
+    return Response(200, b"", "text/plain")

@@ -1,0 +1,39 @@
+"""Finalize: takes finalizers off a namespace; the last one takes it away."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Resource
+from moorage.apiserver.requests import Request, Target
+from moorage.apiserver.responses import Response
+from moorage.apiserver.store import Item
+from moorage.apiserver.verbs import bodies
+from moorage.apiserver.verbs.stored import remove_object, store_object
+from moorage.apiserver.verbs.update import check_place, check_version, find
+
+if TYPE_CHECKING:
+    from moorage.apiserver.api import Api
+
+Json = dict[str, Any]
+
+
+def serve(api: Api, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+    """PUT namespaces/NAME/finalize."""
+    operation = api.operation(resource, target, request)
+    obj = bodies.read(request.body, request.content_type, operation)
+    check_place(operation, obj)
+    return api.written(finalize(operation, obj), resource, request)
+
+
+def finalize(operation: Operation, obj: Json) -> Item:
+    """Store the finalizers that the client leaves; a namespace that is to go and has none goes."""
+    item = find(operation)
+    old = item.decode()
+    check_version(operation, obj["metadata"], item, old["metadata"])
+    old["spec"] = {"finalizers": (obj.get("spec") or {}).get("finalizers", [])}
+    metadata = old["metadata"]
+    if "deletionTimestamp" in metadata and not old["spec"]["finalizers"] and not metadata.get("finalizers"):
+        return remove_object(operation, item, old)
+    return store_object(operation, old)

@@ -1,0 +1,349 @@
+"""Rules for everything that is not a pod or a workload."""
+
+import re
+from typing import Any
+
+from moorage.apiserver.admission.priority import SYSTEM_CLASSES
+from moorage.apiserver.validation.containers import PROTOCOLS
+from moorage.apiserver.validation.faults import Faults
+from moorage.apiserver.validation.metadata import dns_label, dns_subdomain
+from moorage.apiserver.validation.rules import (
+    immutable,
+    int_or_percent,
+    ip_address,
+    label_selector,
+    not_negative,
+    one_of,
+    port,
+    quantities,
+)
+from moorage.apiserver.validation.scheduling import validate_node_selector, validate_taints
+
+Json = dict[str, Any]
+
+ACCESS_MODES = ("ReadOnlyMany", "ReadWriteMany", "ReadWriteOnce", "ReadWriteOncePod")
+_HIGHEST_PRIORITY = 1_000_000_000
+_DATA_LIMIT = 1024 * 1024
+_DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
+
+
+def validate_node(obj: Json, faults: Faults) -> None:
+    """Taints, amounts, pod ranges."""
+    spec, status = obj.get("spec") or {}, obj.get("status") or {}
+    validate_taints(spec.get("taints", []), "spec.taints", faults)
+    for name in ("capacity", "allocatable"):
+        quantities(status.get(name) or {}, f"status.{name}", faults)
+
+
+def validate_node_update(new: Json, old: Json, faults: Faults) -> None:
+    """A node keeps its provider and its pod range once they are set."""
+    spec, before = new.get("spec") or {}, old.get("spec") or {}
+    for name in ("podCIDR", "providerID"):
+        if before.get(name) and spec.get(name) != before[name]:
+            faults.forbidden(f"spec.{name}", 'node updates may not change it except from "" to valid')
+
+
+def validate_priorityclass(obj: Json, faults: Faults) -> None:
+    """System names are reserved, user values bounded."""
+    name, value = obj["metadata"].get("name", ""), obj.get("value", 0)
+    if name.startswith("system-"):
+        if SYSTEM_CLASSES.get(name) != value:
+            faults.forbidden(
+                "metadata.name",
+                "priority class names with 'system-' prefix are reserved for system use only. error: "
+                f"{name} is not a known system priority class",
+            )
+    elif value > _HIGHEST_PRIORITY:
+        faults.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}")
+    one_of(obj.get("preemptionPolicy"), ("Never", "PreemptLowerPriority"), "preemptionPolicy", faults)
+
+
+def validate_priorityclass_update(new: Json, old: Json, faults: Faults) -> None:
+    """Value and policy never change."""
+    if new.get("value", 0) != old.get("value", 0):
+        faults.forbidden("value", "may not be changed in an update.")
+    immutable(new.get("preemptionPolicy"), old.get("preemptionPolicy"), "preemptionPolicy", faults)
+
+
+def validate_configmap(obj: Json, faults: Faults) -> None:
+    """Keys are file names, the whole is bounded."""
+    data, binary = obj.get("data") or {}, obj.get("binaryData") or {}
+    for name, entries in (("data", data), ("binaryData", binary)):
+        for key in entries:
+            _validate_data_key(key, f"{name}[{key}]", faults)
+    for key in data.keys() & binary.keys():
+        faults.invalid(f"data[{key}]", key, "duplicate of key present in binaryData")
+    if sum(len(value) for value in (*data.values(), *binary.values())) > _DATA_LIMIT:
+        faults.too_long("", _DATA_LIMIT)
+
+
+def validate_secret(obj: Json, faults: Faults) -> None:
+    """Keys are file names, the whole is bounded."""
+    data = obj.get("data") or {}
+    for key in data:
+        _validate_data_key(key, f"data[{key}]", faults)
+    if sum(len(value) for value in data.values()) * 3 // 4 > _DATA_LIMIT:
+        faults.too_long("data", _DATA_LIMIT)
+
+
+def _validate_data_key(key: str, path: str, faults: Faults) -> None:
+    if not _DATA_KEY.fullmatch(key) or len(key) > 253 or key in (".", ".."):
+        faults.invalid(
+            path,
+            key,
+            "a valid config key must consist of alphanumeric characters, '-', '_' or '.' (e.g. 'key.name',  or "
+            "'KEY_NAME',  or 'key-name', regex used for validation is '[-._a-zA-Z0-9]+')",
+        )
+
+
+def keeps_data_if_immutable(new: Json, old: Json, faults: Faults) -> None:
+    """Objects marked immutable stay as they are."""
+    if not old.get("immutable"):
+        return
+    if not new.get("immutable"):
+        faults.forbidden("immutable", "field is immutable when `immutable` is set")
+    for name in ("data", "binaryData"):
+        if new.get(name) != old.get(name):
+            faults.forbidden(name, "field is immutable when `immutable` is set")
+
+
+def keeps_type(new: Json, old: Json, faults: Faults) -> None:
+    """A secret's type is decided once."""
+    immutable(new.get("type"), old.get("type"), "type", faults)
+
+
+def validate_service(obj: Json, faults: Faults) -> None:
+    """Ports, type, addresses."""
+    spec = obj["spec"]
+    kinds = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+    one_of(spec.get("type"), kinds, "spec.type", faults, required=True)
+    one_of(spec.get("sessionAffinity"), ("ClientIP", "None"), "spec.sessionAffinity", faults)
+    ports = spec.get("ports", [])
+    if not ports and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None":
+        faults.required("spec.ports")
+    if spec.get("type") == "ExternalName" and not spec.get("externalName"):
+        faults.required("spec.externalName")
+    names: set[str] = set()
+    for position, each in enumerate(ports):
+        here = f"spec.ports[{position}]"
+        _validate_service_port(each, here, len(ports) > 1, names, faults)
+    if spec.get("clusterIP") not in (None, "", "None"):
+        ip_address(spec["clusterIP"], "spec.clusterIPs[0]", faults)
+
+
+def _validate_service_port(each: Json, path: str, needs_name: bool, names: set[str], faults: Faults) -> None:
+    name = each.get("name", "")
+    if needs_name and not name:
+        faults.required(f"{path}.name")
+    elif name:
+        if problem := dns_label(name):
+            faults.invalid(f"{path}.name", name, problem)
+        elif name in names:
+            faults.duplicate(f"{path}.name", name)
+        names.add(name)
+    port(each.get("port", 0), f"{path}.port", faults)
+    one_of(each.get("protocol"), PROTOCOLS, f"{path}.protocol", faults, required=True)
+    if isinstance(each.get("targetPort"), int):
+        port(each["targetPort"], f"{path}.targetPort", faults)
+
+
+def validate_service_update(new: Json, old: Json, faults: Faults) -> None:
+    """The cluster address stays."""
+    before = old["spec"].get("clusterIP")
+    is_inside = "ExternalName" not in (new["spec"].get("type"), old["spec"].get("type"))
+    if before and is_inside and new["spec"].get("clusterIP") != before:
+        faults.invalid("spec.clusterIPs[0]", new["spec"].get("clusterIPs"), "may not change once set")
+
+
+def validate_persistentvolume(obj: Json, faults: Faults) -> None:
+    """Capacity, access, a source, where it can be used."""
+    spec = obj["spec"]
+    if not spec.get("accessModes"):
+        faults.required("spec.accessModes")
+    for mode in spec.get("accessModes", ()):
+        one_of(mode, ACCESS_MODES, "spec.accessModes", faults)
+    if "storage" not in (spec.get("capacity") or {}):
+        faults.required("spec.capacity")
+    quantities(spec.get("capacity") or {}, "spec.capacity", faults)
+    policies = ("Delete", "Recycle", "Retain")
+    one_of(spec.get("persistentVolumeReclaimPolicy"), policies, "spec.persistentVolumeReclaimPolicy", faults)
+    one_of(spec.get("volumeMode"), ("Block", "Filesystem"), "spec.volumeMode", faults)
+    required = (spec.get("nodeAffinity") or {}).get("required")
+    if required is not None:
+        validate_node_selector(required, "spec.nodeAffinity.required", faults)
+    sources = spec.keys() - _VOLUME_SETTINGS
+    if not sources:
+        faults.required("spec", "must specify a volume type")
+    if "local" in sources and required is None:
+        faults.required("spec.nodeAffinity", "Local volume requires node affinity")
+
+
+_VOLUME_SETTINGS = frozenset(
+    {
+        "accessModes",
+        "capacity",
+        "claimRef",
+        "mountOptions",
+        "nodeAffinity",
+        "persistentVolumeReclaimPolicy",
+        "storageClassName",
+        "volumeAttributesClassName",
+        "volumeMode",
+    }
+)
+
+
+def validate_persistentvolume_update(new: Json, old: Json, faults: Faults) -> None:
+    """A volume keeps its source and mode."""
+    spec, before = new["spec"], old["spec"]
+    sources = (spec.keys() | before.keys()) - _VOLUME_SETTINGS
+    if any(spec.get(name) != before.get(name) for name in sources):
+        faults.forbidden("spec.persistentvolumesource", "spec.persistentvolumesource is immutable after creation")
+    immutable(spec.get("volumeMode"), before.get("volumeMode"), "spec.volumeMode", faults)
+
+
+def validate_persistentvolumeclaim(obj: Json, faults: Faults) -> None:
+    """Access, size, selector."""
+    spec = obj["spec"]
+    if not spec.get("accessModes"):
+        faults.required("spec.accessModes", "at least 1 access mode is required")
+    for mode in spec.get("accessModes", ()):
+        one_of(mode, ACCESS_MODES, "spec.accessModes", faults)
+    requests = (spec.get("resources") or {}).get("requests") or {}
+    if "storage" not in requests:
+        faults.required("spec.resources[storage]")
+    quantities(requests, "spec.resources.requests", faults)
+    label_selector(spec.get("selector"), "spec.selector", faults)
+    if spec.get("storageClassName") and (problem := dns_subdomain(spec["storageClassName"])):
+        faults.invalid("spec.storageClassName", spec["storageClassName"], problem)
+    one_of(spec.get("volumeMode"), ("Block", "Filesystem"), "spec.volumeMode", faults)
+
+
+_CLAIM_MUTABLE = frozenset({"resources", "volumeAttributesClassName"})
+
+
+def validate_persistentvolumeclaim_update(new: Json, old: Json, faults: Faults) -> None:
+    """A claim may grow, and be bound; nothing else changes."""
+    spec, before = new["spec"], old["spec"]
+    for name in sorted((spec.keys() | before.keys()) - _CLAIM_MUTABLE):
+        is_first_binding = name == "volumeName" and not before.get("volumeName")
+        is_first_class = name == "storageClassName" and name not in before
+        if spec.get(name) != before.get(name) and not is_first_binding and not is_first_class:
+            faults.forbidden(
+                "spec",
+                "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
+                f"claims (changed: spec.{name})",
+            )
+
+
+def validate_storageclass(obj: Json, faults: Faults) -> None:
+    """A provisioner, a policy, a mode."""
+    if not obj.get("provisioner"):
+        faults.required("provisioner")
+    one_of(obj.get("reclaimPolicy"), ("Delete", "Retain"), "reclaimPolicy", faults)
+    one_of(obj.get("volumeBindingMode"), ("Immediate", "WaitForFirstConsumer"), "volumeBindingMode", faults)
+
+
+def validate_storageclass_update(new: Json, old: Json, faults: Faults) -> None:
+    """What volumes were made with stays."""
+    if (new.get("parameters") or {}) != (old.get("parameters") or {}):
+        faults.forbidden("parameters", "updates to parameters are forbidden.")
+    if new.get("provisioner") != old.get("provisioner"):
+        faults.forbidden("provisioner", "updates to provisioner are forbidden.")
+    if new.get("reclaimPolicy") != old.get("reclaimPolicy"):
+        faults.forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden.")
+    immutable(new.get("volumeBindingMode"), old.get("volumeBindingMode"), "volumeBindingMode", faults)
+
+
+def validate_budget(obj: Json, faults: Faults) -> None:
+    """Either what must stay or what may go."""
+    spec = obj.get("spec") or {}
+    if "minAvailable" in spec and "maxUnavailable" in spec:
+        faults.invalid("spec", spec, "minAvailable and maxUnavailable cannot be both set")
+    for name in ("minAvailable", "maxUnavailable"):
+        int_or_percent(spec.get(name), f"spec.{name}", faults)
+    label_selector(spec.get("selector"), "spec.selector", faults)
+    policies = ("AlwaysAllow", "IfHealthyBudget")
+    one_of(spec.get("unhealthyPodEvictionPolicy"), policies, "spec.unhealthyPodEvictionPolicy", faults)
+
+
+def validate_lease(obj: Json, faults: Faults) -> None:
+    """Durations are positive."""
+    spec = obj.get("spec") or {}
+    duration = spec.get("leaseDurationSeconds")
+    if duration is not None and duration <= 0:
+        faults.invalid("spec.leaseDurationSeconds", duration, "must be greater than 0")
+    not_negative(spec.get("leaseTransitions"), "spec.leaseTransitions", faults)
+
+
+def validate_resourceclaim(obj: Json, faults: Faults) -> None:
+    """Requests with unique names and a class each."""
+    _validate_device_requests(obj.get("spec") or {}, "spec", faults)
+
+
+def validate_resourceclaimtemplate(obj: Json, faults: Faults) -> None:
+    """As the claims made from it."""
+    _validate_device_requests((obj.get("spec") or {}).get("spec") or {}, "spec.spec", faults)
+
+
+def _validate_device_requests(spec: Json, path: str, faults: Faults) -> None:
+    seen = set()
+    for position, request in enumerate((spec.get("devices") or {}).get("requests", ())):
+        here, name = f"{path}.devices.requests[{position}]", request.get("name", "")
+        if not name:
+            faults.required(f"{here}.name")
+        elif problem := dns_label(name):
+            faults.invalid(f"{here}.name", name, problem)
+        elif name in seen:
+            faults.duplicate(f"{here}.name", name)
+        seen.add(name)
+        choices = (
+            [("exactly", request["exactly"])]
+            if "exactly" in request
+            else [(f"firstAvailable[{n}]", choice) for n, choice in enumerate(request.get("firstAvailable", ()))]
+        )
+        if not choices:
+            faults.required(here, "exactly one of `exactly` or `firstAvailable` is required")
+        for where, choice in choices:
+            if not choice.get("deviceClassName"):
+                faults.required(f"{here}.{where}.deviceClassName")
+            modes = ("All", "ExactCount")
+            one_of(choice.get("allocationMode"), modes, f"{here}.{where}.allocationMode", faults)
+
+
+def keeps_spec(new: Json, old: Json, faults: Faults) -> None:
+    """The spec is decided once."""
+    immutable(new.get("spec"), old.get("spec"), "spec", faults)
+
+
+def validate_role_binding(obj: Json, faults: Faults) -> None:
+    """A role, and subjects."""
+    role = obj.get("roleRef") or {}
+    one_of(role.get("kind"), ("ClusterRole", "Role"), "roleRef.kind", faults, required=True)
+    if not role.get("name"):
+        faults.required("roleRef.name")
+    for position, subject in enumerate(obj.get("subjects", ())):
+        here = f"subjects[{position}]"
+        one_of(subject.get("kind"), ("Group", "ServiceAccount", "User"), f"{here}.kind", faults, required=True)
+        if not subject.get("name"):
+            faults.required(f"{here}.name")
+
+
+def keeps_role(new: Json, old: Json, faults: Faults) -> None:
+    """What a binding binds to is decided once."""
+    if new.get("roleRef") != old.get("roleRef"):
+        faults.invalid("roleRef", new.get("roleRef"), "cannot change roleRef")
+
+
+def validate_autoscaler(obj: Json, faults: Faults) -> None:
+    """A target, and bounds in order."""
+    spec = obj.get("spec") or {}
+    low, high = spec.get("minReplicas", 1), spec.get("maxReplicas", 0)
+    if high < 1:
+        faults.invalid("spec.maxReplicas", high, "must be greater than 0")
+    if high < low:
+        faults.invalid("spec.maxReplicas", high, "must be greater than or equal to `minReplicas`")
+    target = spec.get("scaleTargetRef") or {}
+    for name in ("kind", "name"):
+        if not target.get(name):
+            faults.required(f"spec.scaleTargetRef.{name}")
