@@ -19,6 +19,7 @@ from moorage.apiserver.api import Api
 from moorage.apiserver.auth import ADMIN_GROUP, Authenticator, User
 from moorage.apiserver.bootstrap import bootstrap
 from moorage.apiserver.certificates import Authority, load_or_create, write_private
+from moorage.apiserver.cleaning import NamespaceCleaner
 from moorage.apiserver.clock import Clock
 from moorage.apiserver.conversion import CONVERSIONS
 from moorage.apiserver.registry import Registry, add_built_in
@@ -62,6 +63,7 @@ class ApiServer:
         self.admin_token = self.authenticator.add_token(_ADMIN)
         self.url = ""
         self._runner: web.ServerRunner | None = None
+        self._cleaning: asyncio.Task[None] | None = None
         self._watches: set[Watch] = set()
 
     async def __aenter__(self) -> "ApiServer":
@@ -72,6 +74,7 @@ class ApiServer:
         options = self.options
         site = web.TCPSite(self._runner, options.bind_address, options.port, ssl_context=self._tls())
         await site.start()
+        self._cleaning = asyncio.create_task(NamespaceCleaner(self.registry).run())
         host = f"[{options.bind_address}]" if ":" in options.bind_address else options.bind_address
         self.url = f"https://{host}:{self._runner.addresses[0][1]}"
         return self
@@ -79,6 +82,9 @@ class ApiServer:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if self._cleaning is not None:
+            self._cleaning.cancel()
+            await asyncio.gather(self._cleaning, return_exceptions=True)
         for collection in self.store.collections():
             collection.history.close()
         if self._runner is not None:
