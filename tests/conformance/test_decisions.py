@@ -1,0 +1,104 @@
+"""Decisions as kube-scheduler v1.36.4 itself took them: every refusal, every score, every choice.
+
+Left out of the comparison: the order of reasons within one refusal (kube-scheduler walks a Go map there), and the
+scores of DynamicResources. Of the outcomes of preemption that kube-scheduler came to, ours must be one.
+"""
+
+import gzip
+import json
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from moorage.engine.cases import Case
+
+DATA = Path(__file__).parent / "decisions.jsonl.gz"
+FAMILIES = (
+    "config",
+    "images",
+    "mixed",
+    "nodeaffinity",
+    "nominated",
+    "podaffinity",
+    "ports",
+    "preemption",
+    "resources",
+    "spread",
+    "taints",
+    "volumes",
+)
+#: Reported of a family that has more.
+MOST_DIFFERENCES = 10
+
+
+@cache
+def recorded() -> dict[str, list[bytes]]:
+    """The lines of the data by family."""
+    families: dict[str, list[bytes]] = {}
+    with gzip.open(DATA) as lines:
+        for line in lines:
+            name = line.partition(b'"name":"')[2].partition(b'"')[0].decode()
+            families.setdefault(name.rpartition("-")[0], []).append(line)
+    return families
+
+
+def differences(got: dict[str, Any], want: dict[str, Any]) -> Iterator[str]:
+    """Every field, and within it every node, in which two decisions differ."""
+    for field in sorted((got.keys() | want.keys()) - {"preemption"}):
+        ours, theirs = comparable(field, got.get(field)), comparable(field, want.get(field))
+        if isinstance(ours, dict) and isinstance(theirs, dict):
+            for key in sorted(ours.keys() | theirs.keys()):
+                if ours.get(key) != theirs.get(key):
+                    yield f"{field}.{key}: got {ours.get(key)}, want {theirs.get(key)}"
+        elif ours != theirs:
+            yield f"{field}: got {ours}, want {theirs}"
+    mine, seen = got.get("preemption"), want.get("preemption")
+    if (mine is None) != (seen is None) or (mine and seen and mine[0] not in seen):
+        yield f"preemption: got {mine}, want one of {seen}"
+
+
+def comparable(field: str, value: Any) -> Any:
+    """The value without what may differ."""
+    if field == "rejected" and value:
+        return {node: {**status, "reasons": sorted(status["reasons"])} for node, status in value.items()}
+    if field == "scores" and value:
+        return {
+            node: {plugin: score for plugin, score in scores.items() if plugin != "DynamicResources"}
+            for node, scores in value.items()
+        }
+    return value
+
+
+def test_the_data_is_whole() -> None:
+    families = recorded()
+    assert sorted(families) == list(FAMILIES)
+    assert [len(lines) for lines in families.values()] == [60] * len(FAMILIES)
+    assert sum(len(json.loads(line)["expect"]) for lines in families.values() for line in lines) == 4774
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_decisions(family: str) -> None:
+    found = []
+    for line in recorded()[family]:
+        record = json.loads(line)
+        case = Case(record["case"])
+        for got, want in zip(case.decisions(), record["expect"], strict=True):
+            found += [f"{case.name}, pod {want['pod']}: {text}" for text in differences(got.as_data(), want)]
+    assert not found, "\n".join([f"{len(found)} differences:", *found[:MOST_DIFFERENCES]])
+
+
+def test_a_difference_is_seen() -> None:
+    """The comparison itself can fail, and says where."""
+    record = json.loads(next(line for line in recorded()["resources"] if b'"scores"' in line))
+    want = next(one for one in record["expect"] if len(one["feasible"]) > 1)
+    node = want["feasible"][0]
+    got = json.loads(json.dumps(want))
+    assert not list(differences(got, want))
+    got["scores"][node]["NodeResourcesFit"] += 1
+    got["message"] = "0/1 nodes are available:"
+    got["preemption"] = [{"node": "", "victims": []}]
+    fields = [text.partition(":")[0] for text in differences(got, want)]
+    assert fields == ["message", f"scores.{node}", "preemption"]
