@@ -54,8 +54,8 @@ class NodeTable:
         #: Pods on nodes by what selects them, and the inter-pod affinity terms they hold.
         self.tallies = PodTallies()
         self.held_terms = HeldTerms()
-        #: `namespace/claim` -> how many pods on nodes use it.
-        self.claims_in_use: dict[str, int] = {}
+        #: `namespace/claim` -> row -> how many pods there use it.
+        self._claim_users: dict[str, dict[int, int]] = {}
         self._allocatable: dict[str, Column] = {}
         self._requested: dict[str, Column] = {}
         self._labels: dict[str, LabelColumn] = {}
@@ -86,6 +86,12 @@ class NodeTable:
             self._rows = np.flatnonzero(self.alive)
         return self._rows
 
+    def pick(self, column: NDArray[S], rows: Rows) -> NDArray[S]:
+        """A column's values at these rows; not a copy where `rows` are all there are, so do not change it."""
+        if rows is self._rows and len(rows) == len(self.infos):
+            return column[: len(rows)]
+        return column.take(rows)
+
     def allocatable(self, resource: str) -> Column:
         """What nodes offer of a resource."""
         return self._resource(self._allocatable, resource)
@@ -93,6 +99,10 @@ class NodeTable:
     def requested(self, resource: str) -> Column:
         """What the pods on nodes take of a resource."""
         return self._resource(self._requested, resource)
+
+    def is_claim_used(self, key: str) -> bool:
+        """Whether a pod on some live node uses the claim `namespace/name`."""
+        return any(self.alive[row] for row in self._claim_users.get(key, ()))
 
     def label(self, key: str) -> LabelColumn:
         """The column of one label key, made on first use and kept up to date from then on."""
@@ -163,16 +173,17 @@ class NodeTable:
             self.held_terms.count(row, pod, sign)
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
-                self._use_claim(f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}", sign)
+                self._use_claim(row, f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}", sign)
         self.pod_changes.append(PodChange(row, pod, sign))
         self.pod_rows.append(row)
 
-    def _use_claim(self, key: str, sign: int) -> None:
-        users = self.claims_in_use.get(key, 0) + sign
-        if users > 0:
-            self.claims_in_use[key] = users
-        else:
-            self.claims_in_use.pop(key, None)
+    def _use_claim(self, row: int, key: str, sign: int) -> None:
+        users = self._claim_users.setdefault(key, {})
+        users[row] = users.get(row, 0) + sign
+        if not users[row]:
+            del users[row]
+        if not users:
+            del self._claim_users[key]
 
     def _row_for(self, name: str) -> int:
         row = self.row_of.get(name)

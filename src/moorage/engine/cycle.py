@@ -146,7 +146,7 @@ class Cycle:
             statuses = self._runner.filtering.diagnose(search)
         rejection = search.rejection
         message = fit_message(len(self._nodes), statuses.histogram(), rejection.message if rejection else "")
-        plugins = statuses.plugins() | set(search.narrowed_by) | extra_plugins
+        plugins = statuses.plugins() | search.blamed | extra_plugins
         if rejection is not None and rejection.plugin:
             plugins.add(rejection.plugin)
         nomination: Nomination | None = Nomination("")

@@ -27,6 +27,14 @@ class Search:
     #: Nodes that PreFilter narrowed the search to, and who did; None for all.
     narrowed: frozenset[str] | None = None
     narrowed_by: list[str] = field(default_factory=list)
+    #: The node promised to the pod is looked at before all others: its row and why it was refused.
+    broken_promise: tuple[int, Status] | None = None
+
+    @property
+    def blamed(self) -> set[str]:
+        """The plugins known to stand in the way before all nodes are looked at."""
+        refused = {self.broken_promise[1].plugin} if self.broken_promise is not None else set()
+        return refused.union(self.narrowed_by)
 
 
 class Filtering:
@@ -108,10 +116,10 @@ class Filtering:
         return rows
 
     def fits(self, search: Search, node: NodeInfo) -> bool:
-        """Whether this one node fits (and PreFilter left it in)."""
-        if search.narrowed is not None and node.name not in search.narrowed:
-            return False
-        return self.filter_with_nominated(search.state, search.pod, node) is None
+        """Whether the node promised to the pod fits."""
+        refusal = self.filter_with_nominated(search.state, search.pod, node)
+        search.broken_promise = None if refusal is None else (node.row, refusal)
+        return refusal is None
 
     def diagnose(self, search: Search) -> NodeStatuses:
         """Why each node does not fit: the first filter that refused it, in running order."""
@@ -119,8 +127,10 @@ class Filtering:
             return NodeStatuses(self._nodes.rows, absent=search.rejection)
         absent = None
         if search.narrowed is not None:
-            absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(search.narrowed_by))}]")
+            absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(search.blamed))}]")
         statuses = NodeStatuses(self._nodes.rows, absent)
+        if search.broken_promise is not None:
+            statuses.assign(*search.broken_promise)
         rows = self._candidates(search)
         for row in self._promised_rows(search.pod) & set(rows.tolist()):
             status = self.filter_with_nominated(search.state, search.pod, self._nodes[row])

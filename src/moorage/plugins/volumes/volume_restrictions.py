@@ -68,7 +68,7 @@ class VolumeRestrictions:
             if _READ_WRITE_ONCE_POD in claim.spec.access_modes:
                 exclusive.add(name)
         disks = tuple(volume for volume in volumes if _is_restricted_disk(volume))
-        conflicts = sum(f"{pod.namespace}/{name}" in nodes.claims_in_use for name in exclusive)
+        conflicts = sum(nodes.is_claim_used(f"{pod.namespace}/{name}") for name in exclusive)
         if not disks and not conflicts:
             return SKIP
         state.write(_KEY, Restrictions(disks, frozenset(exclusive), conflicts))
