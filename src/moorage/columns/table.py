@@ -156,6 +156,10 @@ class NodeTable:
         self._count(row, info, pod, -1)
         self._release(row)
 
+    def renew_pod(self, pod: PodInfo) -> None:
+        """Take over a newer version of a pod that is here. It must share the class and groups of the one before."""
+        self.infos[self.row_of[pod.spec.node_name]].pods[pod.uid] = pod
+
     def _count(self, row: int, info: NodeInfo, pod: PodInfo, sign: int) -> None:
         for name in pod.request.amounts:
             self.requested(name)[row] = info.requested[name]

@@ -1,0 +1,61 @@
+"""What an object that is neither node nor pod means for the snapshot and the queue."""
+
+from typing import Final
+
+from moorage.columns import ObjectStore
+from moorage.framework.events import Action, ClusterEvent, Resource
+from moorage.objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    KubeObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    PodGroup,
+    StorageClass,
+    VolumeAttachment,
+)
+from moorage.queue import SchedulingQueue
+
+#: The kinds whose changes are events that may wake pods; others are only read.
+RESOURCE_OF: Final[dict[type[KubeObject], Resource]] = {
+    PersistentVolume: Resource.PERSISTENT_VOLUME,
+    PersistentVolumeClaim: Resource.PERSISTENT_VOLUME_CLAIM,
+    StorageClass: Resource.STORAGE_CLASS,
+    CSINode: Resource.CSI_NODE,
+    CSIDriver: Resource.CSI_DRIVER,
+    CSIStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
+    VolumeAttachment: Resource.VOLUME_ATTACHMENT,
+    PodGroup: Resource.POD_GROUP,
+}
+
+
+class ObjectEvents:
+    """Handles one kind as an informer tells it."""
+
+    def __init__(self, kind: type[KubeObject], objects: ObjectStore, queue: SchedulingQueue) -> None:
+        self._objects = objects
+        self._queue = queue
+        self._resource = RESOURCE_OF.get(kind)
+
+    def added(self, new: KubeObject) -> None:
+        """An object appeared."""
+        self._objects.set(new)
+        self._tell(Action.ADD, None, new)
+
+    def updated(self, old: KubeObject, new: KubeObject) -> None:
+        """An object changed."""
+        self._objects.set(new)
+        self._tell(Action.UPDATE, old, new)
+
+    def deleted(self, old: KubeObject) -> None:
+        """An object is gone."""
+        self._objects.remove(old)
+        self._tell(Action.DELETE, old, None)
+
+    def synced(self) -> None:
+        """All objects there are have been told."""
+
+    def _tell(self, action: Action, old: KubeObject | None, new: KubeObject | None) -> None:
+        if self._resource is not None:
+            self._queue.move_on_event(ClusterEvent(self._resource, action), old, new)

@@ -1,0 +1,125 @@
+"""Which pods count where: those the API server has on nodes, and those we have decided on (assumed)."""
+
+from collections.abc import Iterator
+
+from moorage.columns import PodInfo, Snapshot
+from moorage.objects import Pod
+
+
+class ClusterState:
+    """The snapshot with its pods by uid. An assumed pod counts on its node until it is confirmed or forgotten.
+
+    An assumption never expires: the API server either shows the pod with a node, or whoever assumed it forgets it.
+    """
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self.snapshot = snapshot
+        self._counted: dict[str, PodInfo] = {}
+        self._assumed: dict[str, PodInfo] = {}
+        self._pending: dict[str, PodInfo] = {}
+
+    # Pods without a node, as the API server has them now.
+
+    def pending(self, uid: str) -> PodInfo | None:
+        """A pod of ours that has no node; None once it has one, or is gone."""
+        return self._pending.get(uid)
+
+    def set_pending(self, pod: PodInfo) -> None:
+        """A pod without a node came or changed."""
+        self._pending[pod.uid] = pod
+
+    def remove_pending(self, uid: str) -> PodInfo | None:
+        """The pod has a node now, or is gone. None if it was not known."""
+        return self._pending.pop(uid, None)
+
+    # Pods with a node.
+
+    def set_assigned(self, pod: Pod) -> PodInfo:
+        """The API server has the pod on a node: confirms an assumption, wherever that placed it."""
+        uid = pod.metadata.uid
+        self._assumed.pop(uid, None)
+        before = self._counted.get(uid)
+        if before is not None and _counts_alike(before, pod):
+            now = PodInfo(pod, before.pod_class, before.label_group, before.affinity_class)
+            self.snapshot.nodes.renew_pod(now)
+        else:
+            now = self.snapshot.pods.info(pod, on_node=True)
+            _check(now)
+            if before is not None:
+                self._uncount(before)
+            self.snapshot.nodes.add_pod(now, pod.spec.node_name)
+        self._counted[uid] = now
+        return now
+
+    def remove_assigned(self, uid: str) -> PodInfo | None:
+        """The pod is gone from its node. None if it was not known there."""
+        self._assumed.pop(uid, None)
+        before = self._counted.pop(uid, None)
+        if before is not None:
+            self._uncount(before)
+        return before
+
+    def counted(self, uid: str) -> PodInfo | None:
+        """The pod as it counts on a node, assigned or assumed."""
+        return self._counted.get(uid)
+
+    # Pods we have decided on.
+
+    def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
+        """Count the pod on the node from now on; returns it as it will be once bound."""
+        bound = pod.bound_to(node_name)
+        self.snapshot.nominations.forget(pod)
+        self.snapshot.nodes.add_pod(bound, node_name)
+        self._counted[pod.uid] = self._assumed[pod.uid] = bound
+        return bound
+
+    def forget(self, uid: str) -> bool:
+        """Undo an assumption. False where there is none: it was confirmed, or forgotten before."""
+        assumed = self._assumed.pop(uid, None)
+        if assumed is None:
+            return False
+        del self._counted[uid]
+        self._uncount(assumed)
+        return True
+
+    def is_assumed(self, uid: str) -> bool:
+        """Whether we have decided on the pod and the API server has not confirmed it yet."""
+        return uid in self._assumed
+
+    def assumed(self) -> Iterator[PodInfo]:
+        """The assumed pods."""
+        return iter(list(self._assumed.values()))
+
+    @property
+    def sizes(self) -> dict[str, int]:
+        """How much is held, named as the cache_size metric names it."""
+        return {
+            "assumed_pods": len(self._assumed),
+            "pods": len(self._counted),
+            "nodes": len(self.snapshot.nodes),
+        }
+
+    def _uncount(self, pod: PodInfo) -> None:
+        self.snapshot.nodes.remove_pod(pod, pod.spec.node_name)
+
+
+def _counts_alike(before: PodInfo, after: Pod) -> bool:
+    """Whether a newer version of a pod changes nothing that is counted or indexed: most updates are of that kind."""
+    old = before.pod
+    return (
+        old.metadata.labels == after.metadata.labels
+        and old.metadata.deletion_timestamp == after.metadata.deletion_timestamp
+        and old.spec == after.spec
+        and _resources_of_status(old) == _resources_of_status(after)
+    )
+
+
+def _resources_of_status(pod: Pod) -> object:
+    """What an in-place resize has brought about so far."""
+    status = pod.status
+    return status.resources, status.allocated_resources, status.container_statuses, status.init_container_statuses
+
+
+def _check(pod: PodInfo) -> None:
+    """Work out now what a malformed pod fails on: a half counted pod could never be taken off again."""
+    _ = pod.request, pod.pod_class.ports
