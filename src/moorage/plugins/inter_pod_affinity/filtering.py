@@ -107,7 +107,7 @@ class FilterPlan:
 
     def evaluate(self, added: _Added) -> _Codes:
         """The verdict on every row, with what a dry run added."""
-        codes: _Codes = np.zeros(self._nodes.capacity, dtype=np.int8)
+        codes: _Codes = np.zeros(len(self._nodes.infos), dtype=np.int8)
         may_go_anywhere = self.may_go_anywhere(added)
         keys = self.affinity.keys() | self.anti_affinity.keys() | self.existing.keys()
         for key in keys.union(key for _, key, _ in added):
@@ -122,7 +122,7 @@ class FilterPlan:
                     far = self._counts(Rule.AFFINITY, key, self.affinity[key], added) <= 0
                     np.maximum(verdicts, far.view(np.int8) * np.int8(Rule.AFFINITY), out=verdicts)
                 verdicts[-1] = Rule.AFFINITY  # what a row without the label finds
-            np.maximum(codes, verdicts.take(column.ids), out=codes)
+            np.maximum(codes, verdicts.take(column.ids[: len(codes)]), out=codes)
         return codes
 
     def may_go_anywhere(self, added: _Added) -> bool:

@@ -60,10 +60,10 @@ class InterPodAffinity:
         required: FilterState = state.read(_FILTER_STATE)
         return required.verdict(node.labels)
 
-    def filter_nodes(self, state: CycleState, _pod: PodInfo, _nodes: NodeTable, rows: Rows) -> Verdicts:
+    def filter_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
         """The same for many rows."""
         required: FilterState = state.read(_FILTER_STATE)
-        return Verdicts(required.row_codes().take(rows).astype(np.intp), STATUSES)
+        return Verdicts(nodes.pick(required.row_codes(), rows).astype(np.intp), STATUSES)
 
     def add_pod(self, state: CycleState, _pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Count a pod that a dry run adds."""

@@ -1,6 +1,7 @@
 """Preferred terms, the incoming pod's and those of the pods already there."""
 
 from collections.abc import Iterator
+from functools import lru_cache
 
 import numpy as np
 
@@ -15,6 +16,8 @@ from moorage.values.selector import Labels
 
 #: Topology key, the pods that count, and what each of them counts.
 _Source = tuple[str, Tally, int]
+#: Where raw scores lie within so narrow a range, looking up is quicker than dividing.
+_FEW_SCORES = 1024
 
 
 class ScorePlan:
@@ -61,7 +64,7 @@ class ScorePlan:
         total: Scores | None = None
         for key, table in self.tables.items():
             if table.pods:
-                shares: Scores = table.counts.take(self._nodes.label(key).ids.take(rows))
+                shares: Scores = table.counts.take(self._nodes.pick(self._nodes.label(key).ids, rows))
                 total = shares if total is None else total + shares
         return np.zeros(len(rows), dtype=np.int64) if total is None else total
 
@@ -84,10 +87,23 @@ def normalize(scores: Scores) -> Scores:
     """Bring scores into 0..100, the lowest to 0 and the highest to 100; all to 0 where they are equal."""
     if not len(scores):
         return scores
-    lowest, highest = int(scores.min()), int(scores.max())
-    if highest == lowest:
+    lowest = int(scores.min())
+    width = int(scores.max()) - lowest
+    if width == 0:
         return np.zeros_like(scores)
-    return (MAX_SCORE * ((scores - lowest) / (highest - lowest))).astype(np.int64)
+    above = scores - lowest
+    return _scaled_table(width).take(above) if width < _FEW_SCORES else _scale(above, width)
+
+
+def _scale(above: Scores, width: int) -> Scores:
+    scaled: Scores = (MAX_SCORE * (above / width)).astype(np.int64)
+    return scaled
+
+
+@lru_cache(maxsize=256)
+def _scaled_table(width: int) -> Scores:
+    """The normalised score for everything that may lie above the lowest."""
+    return _scale(np.arange(width + 1, dtype=np.int64), width)
 
 
 def _own_sources(pod: PodInfo, snapshot: Snapshot) -> Iterator[_Source]:

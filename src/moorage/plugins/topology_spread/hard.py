@@ -42,6 +42,11 @@ class HardPlan:
         self._codes: _Codes = np.zeros(0, dtype=np.int8)
         self._codes_for: list[int] = []
 
+    def refresh(self, tables: CountTables) -> None:
+        """Bring the tables up to date at the start of a cycle."""
+        for table in self.counts:
+            tables.use(table)
+
     def row_codes(self, nodes: NodeTable) -> _Codes:
         """The verdict on every row, for tables just brought up to date. Computed again only after they changed."""
         revisions = [table.revision for table in self.counts]
@@ -62,7 +67,7 @@ class HardPlan:
                         counts[domain] += pods
             verdicts: _Codes = (counts > self.highest(index, added)).view(np.int8) * np.int8(_UNEVEN)
             verdicts[-1] = _MISSING  # what a row without the label finds
-            of_row: _Codes = verdicts.take(nodes.label(constraint.topology_key).ids)
+            of_row: _Codes = verdicts.take(nodes.label(constraint.topology_key).ids[: len(nodes.infos)])
             codes = of_row if codes is None else codes + of_row * (codes == 0)
         assert codes is not None, "a plan has at least one constraint"
         return codes

@@ -57,8 +57,7 @@ class PodTopologySpread:
             return error(f"obtaining pod's hard topology spread constraints: {bad}")
         if plan is None:
             return SKIP
-        for table in plan.counts:
-            self._tables.use(table)
+        plan.refresh(self._tables)
         state.write(_FILTER_STATE, HardState(plan, nodes))
         return None
 
@@ -67,10 +66,10 @@ class PodTopologySpread:
         hard: HardState = state.read(_FILTER_STATE)
         return hard.verdict(node.labels)
 
-    def filter_nodes(self, state: CycleState, _pod: PodInfo, _nodes: NodeTable, rows: Rows) -> Verdicts:
+    def filter_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
         """The same for many rows."""
         hard: HardState = state.read(_FILTER_STATE)
-        return Verdicts(hard.row_codes().take(rows).astype(np.intp), STATUSES)
+        return Verdicts(nodes.pick(hard.row_codes(), rows).astype(np.intp), STATUSES)
 
     def add_pod(self, state: CycleState, _pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Count a pod that a dry run adds."""
@@ -92,8 +91,7 @@ class PodTopologySpread:
             return error(f"obtaining pod's soft topology spread constraints: {bad}")
         if plan is None:
             return SKIP
-        for table in plan.counts:
-            self._tables.use(table)
+        plan.refresh(nodes, self._tables)
         state.write(_SCORE_STATE, SoftState(plan, nodes, rows))
         return None
 
