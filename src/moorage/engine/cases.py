@@ -11,7 +11,6 @@ from moorage.columns import PodInfo, Snapshot
 from moorage.config import ConfigErrors, parse_config
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine, default_registry, make_engine
-from moorage.engine.outcome import Placement
 from moorage.errors import InputError, ObjectError
 from moorage.framework.registry import Registry
 from moorage.objects import KubeObject, Pod, convert_object
@@ -41,9 +40,7 @@ class Case:
                 self._place(info, decision.chosen)
 
     def _place(self, pod: PodInfo, node_name: str) -> None:
-        cycle = self._engine.cycle(pod)
-        cycle.begin()
-        refusal = self._engine.place(Placement(pod, node_name, cycle.reach(node_name), 1))
+        refusal = self._engine.place_on(pod, node_name)
         if refusal is not None:
             raise InputError(f"cannot be reserved on {node_name}: {refusal.message}", where=pod.key)
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from moorage.errors import PluginError
 from moorage.framework.status import Status
 
 
@@ -31,11 +32,17 @@ class Decision:
     best: tuple[str, ...] = ()
     #: The one taken, "" where nothing fits.
     chosen: str = ""
-    #: Why nothing fits, as the event says it; or what broke (`is_error`).
+    #: Why nothing fits, as the event says it; or what broke (`error`).
     message: str = ""
-    is_error: bool = False
+    #: The plugin that broke, if one did; then there is nothing else to tell.
+    error: PluginError | None = field(default=None, compare=False)
     pre_filter: Status | None = None
     preemption: Preemption | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether a plugin broke."""
+        return self.error is not None
 
     def as_data(self) -> dict[str, Any]:
         """The decision in the shape of the conformance data."""

@@ -68,6 +68,12 @@ class Engine:
             self.forget(assumed)
         return refusal
 
+    def place_on(self, pod: PodInfo, node_name: str) -> Status | None:
+        """Place a pod on a node that was chosen without a cycle that could be placed (`decide` explains only)."""
+        cycle = self.cycle(pod)
+        cycle.begin()
+        return self.place(Placement(pod, node_name, cycle.reach(node_name), 1))
+
 
 def make_engine(
     snapshot: Snapshot,

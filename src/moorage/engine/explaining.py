@@ -16,7 +16,7 @@ def explain(runner: Runner, cycle: Cycle) -> Decision:
     try:
         return _explain(runner, cycle)
     except PluginError as error:
-        return Decision(cycle.pod.key, message=str(error), is_error=True)
+        return Decision(cycle.pod.key, message=str(error), error=error)
 
 
 def _explain(runner: Runner, cycle: Cycle) -> Decision:

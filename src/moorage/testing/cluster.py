@@ -1,0 +1,162 @@
+"""A small cluster to decide on."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from moorage.columns import Snapshot
+from moorage.config import Config, load_config, parse_config
+from moorage.engine import Engine, make_engine
+from moorage.engine.engine import default_registry
+from moorage.errors import PluginError
+from moorage.framework.registry import Registry, plugin_name
+from moorage.objects import KubeObject, Node, Pod, convert_object
+from moorage.testing.decided import Decided
+from moorage.testing.nodes import NodeBuilder
+from moorage.testing.pods import PodBuilder
+
+#: What can be put into a cluster: a builder, an API struct, or a manifest as parsed from YAML.
+Item = NodeBuilder | PodBuilder | KubeObject | Mapping[str, Any]
+
+#: A plugin by class or by name.
+PluginKey = type | str
+
+#: The time at which everything is decided, in seconds since the epoch: after any start time a test is likely to use.
+NOW: Final = 4_000_000_000.0
+
+_DEFAULT_PROFILE: Final = "default-scheduler"
+
+
+class Cluster:
+    """Objects, as an API server would hold them. Never changed: `add` gives another cluster.
+
+    >>> from moorage.testing import a_node, a_pod
+    >>> cluster = Cluster(a_node("n1").allocatable(cpu="1"), a_node("n2"))
+    >>> cluster.decide(a_pod().requests(cpu="2")).chosen
+    'n2'
+    """
+
+    def __init__(self, *items: Item) -> None:
+        self.objects: tuple[KubeObject, ...] = tuple(map(_built, items))
+
+    def add(self, *items: Item) -> "Cluster":
+        """This cluster and these objects; one of the same kind and key takes the old one's place."""
+        merged = {(type(item), item.key): item for item in (*self.objects, *map(_built, items))}
+        return Cluster(*merged.values())
+
+    def decide(
+        self,
+        pod: PodBuilder | Pod,
+        *,
+        plugins: Sequence[type] = (),
+        args: Mapping[PluginKey, Any] | None = None,
+        weights: Mapping[PluginKey, int] | None = None,
+        defaults: bool = True,
+        config: Mapping[str, Any] | Path | str | None = None,
+        seed: int = 0,
+    ) -> Decided:
+        """Decide where one pod goes. What the arguments mean, and what is raised: see `scheduler`."""
+        scheduler = self.scheduler(
+            plugins=plugins, args=args, weights=weights, defaults=defaults, config=config, seed=seed
+        )
+        return scheduler.decide(pod)
+
+    def scheduler(
+        self,
+        *,
+        plugins: Sequence[type] = (),
+        args: Mapping[PluginKey, Any] | None = None,
+        weights: Mapping[PluginKey, int] | None = None,
+        defaults: bool = True,
+        config: Mapping[str, Any] | Path | str | None = None,
+        seed: int = 0,
+    ) -> "Scheduler":
+        """A scheduler over a copy of this cluster.
+
+        `plugins` are enabled at every point they serve (multiPoint), beside the default ones or, with
+        `defaults=False`, alone. `args` gives plugins their arguments (pluginConfig), `weights` their weight in the
+        score; both go by class or name. A `config` (a KubeSchedulerConfiguration as mapping, as YAML text or as the
+        path of a file) says all of that itself: `plugins` are then only made known to it.
+        """
+        registry = default_registry()
+        registry.register_all(plugins)
+        if config is None:
+            document = _document(plugins, _by_name(args), _by_name(weights), defaults=defaults)
+            parsed = parse_config(document, registry_points=registry.points)
+        elif args or weights or not defaults:
+            raise ValueError("a config says which plugins run, with which args and weights: give one or the other")
+        else:
+            parsed = _parsed(config, registry)
+        engine = make_engine(Snapshot.of(self.objects), parsed, registry=registry, seed=seed, now=lambda: NOW)
+        return Scheduler(engine, [item.key for item in self.objects if isinstance(item, Node)])
+
+
+class Scheduler:
+    """The real engine over a cluster of its own, which `schedule` fills pod by pod."""
+
+    def __init__(self, engine: Engine, nodes: Iterable[str]) -> None:
+        #: The engine, for whatever this class does not offer.
+        self.engine = engine
+        self._nodes = tuple(nodes)
+
+    def decide(self, pod: PodBuilder | Pod) -> Decided:
+        """Where the pod would go. Raises PluginError, chained to what was raised, if a plugin breaks."""
+        decision = self.engine.decide(self.engine.snapshot.info(_pod(pod)))
+        if decision.error is not None:
+            raise decision.error
+        return Decided(decision, self._nodes)
+
+    def schedule(self, *pods: PodBuilder | Pod) -> list[Decided]:
+        """Decide the pods in this order; each that finds a node is reserved there and counts from then on."""
+        return [self._schedule(_pod(pod)) for pod in pods]
+
+    def _schedule(self, pod: Pod) -> Decided:
+        decided = self.decide(pod)
+        if decided.chosen:
+            refusal = self.engine.place_on(self.engine.snapshot.info(pod), decided.chosen)
+            if refusal is not None:
+                raise PluginError(refusal.plugin, "Reserve", refusal.message)
+        return decided
+
+
+def _built(item: Item) -> KubeObject:
+    if isinstance(item, NodeBuilder | PodBuilder):
+        return item.build()
+    return item if isinstance(item, KubeObject) else convert_object(item)
+
+
+def _pod(pod: PodBuilder | Pod) -> Pod:
+    return pod.build() if isinstance(pod, PodBuilder) else pod
+
+
+def _by_name(values: Mapping[PluginKey, Any] | None) -> dict[str, Any]:
+    return {key if isinstance(key, str) else plugin_name(key): value for key, value in (values or {}).items()}
+
+
+def _parsed(config: Mapping[str, Any] | Path | str, registry: Registry) -> Config:
+    if isinstance(config, Path):
+        return load_config(config.read_text(), source=str(config), registry_points=registry.points)
+    if isinstance(config, str):
+        return load_config(config, registry_points=registry.points)
+    return parse_config(config, registry_points=registry.points)
+
+
+def _document(
+    plugins: Sequence[type], args: Mapping[str, Any], weights: Mapping[str, int], *, defaults: bool
+) -> dict[str, Any]:
+    """The configuration that enables these plugins."""
+    names = [plugin_name(plugin) for plugin in plugins]
+    if not defaults:
+        names += [name for name in ("PrioritySort", "DefaultBinder") if name not in names]
+    enabled = [{"name": name, "weight": weights.get(name, 0)} for name in dict.fromkeys([*names, *weights])]
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [
+            {
+                "schedulerName": _DEFAULT_PROFILE,
+                "plugins": {"multiPoint": {"enabled": enabled, "disabled": [] if defaults else [{"name": "*"}]}},
+                "pluginConfig": [{"name": name, "args": value} for name, value in args.items()],
+            }
+        ],
+    }
