@@ -135,14 +135,16 @@ class LeaderElector:
                         logger.info("leading as %s", self.settings.identity)
                         return
             except (ApiError, TimeoutError) as error:
-                logger.warning("cannot claim the lease: %s", error or "no answer in time")
+                logger.warning("cannot claim the lease: %s", str(error) or "no answer in time")
             await asyncio.sleep(self.settings.retry_period * (1 + self._rng.uniform(0, _JITTER)))
 
     async def _keep_renewing(self) -> None:
         """Renew every retry period; end with LeadershipLost when none has succeeded by the deadline."""
-        problem: object = "this process did not run for too long"
+        problem = "this process did not run for too long"
         while True:
-            await asyncio.sleep(min(self.settings.retry_period, max(self._valid_until - self._clock(), 0)))
+            left = self._valid_until - self._clock()
+            # Never less than a moment: two clocks may differ about the last nanosecond.
+            await asyncio.sleep(min(self.settings.retry_period, max(left, 0.01)))
             remaining = self._valid_until - self._clock()
             if remaining <= 0:
                 raise LeadershipLost(f"the lease was not renewed in time: {problem}")
@@ -154,7 +156,7 @@ class LeaderElector:
                 self._valid_until = float("-inf")
                 raise
             except (ApiError, TimeoutError) as error:
-                problem = error if str(error) else "no answer from the server"
+                problem = str(error) or "no answer from the server"
                 logger.warning("cannot renew the lease: %s", problem)
 
     async def _claim(self) -> bool:
@@ -225,7 +227,7 @@ class LeaderElector:
                 await self._client.put(self._path(self.settings.name), msgspec.json.encode({**lease, "spec": spec}))
             logger.info("lease %s/%s released", self.settings.namespace, self.settings.name)
         except (ApiError, TimeoutError) as error:
-            logger.warning("the lease could not be released and will expire: %s", error or "no answer in time")
+            logger.warning("the lease could not be released and will expire: %s", str(error) or "no answer in time")
 
     def _spec(self, *, acquired: str, transitions: int) -> dict[str, Any]:
         return {

@@ -33,7 +33,8 @@ class TokenBucket:
         now = self._clock()
         self._tokens = min(self._burst, self._tokens + (now - self._filled_at) * self._qps)
         self._filled_at = now
-        if self._tokens >= 1.0:
+        # A timer set for the moment of the next token must find it, whatever the sum of fractions has lost.
+        if self._tokens >= 1.0 - 1e-6:
             self._tokens -= 1.0
             return 0.0
         return (1.0 - self._tokens) / self._qps

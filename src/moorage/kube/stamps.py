@@ -6,3 +6,16 @@ from datetime import UTC, datetime
 def micro_time() -> str:
     """Now, with microseconds, in UTC: `MicroTime` of leases and events."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+
+
+def time_stamp(at: float) -> str:
+    """A moment given in seconds since 1970, in whole seconds, in UTC: `Time` of everything else."""
+    return datetime.fromtimestamp(int(at), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def parse_time(text: str) -> float | None:
+    """Seconds since 1970 of a time as the API writes it; None where it is none."""
+    try:
+        return datetime.fromisoformat(text).timestamp()
+    except ValueError:
+        return None
