@@ -58,7 +58,9 @@ class NodeInfo:
         return self.allocatable.get(PODS, 0)
 
     def free(self, resource: str) -> int:
-        """What is left of a resource."""
+        """What is left of a resource; of pods, how many more the node takes."""
+        if resource == PODS:
+            return self.allowed_pods - len(self.pods)
         return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
 
     def set_node(self, node: Node) -> None:

@@ -1,5 +1,6 @@
 """Pods with what scheduling derives from them, computed once and shared between equal pods."""
 
+import math
 from collections.abc import Mapping
 from functools import cached_property
 from weakref import WeakValueDictionary
@@ -11,6 +12,7 @@ from moorage.values.nodeselector import RequiredNodeAffinity, required_node_affi
 from moorage.values.podaffinity import NO_TERMS, PodAffinityTerms, pod_affinity_terms
 from moorage.values.ports import HostPort, host_ports
 from moorage.values.requests import Request, pod_request
+from moorage.values.time import parse_time
 
 _encode = msgspec.msgpack.Encoder().encode
 
@@ -68,7 +70,7 @@ class AffinityClass:
 class PodInfo:
     """A pod and what is derived from it. Immutable: a changed pod gets a new PodInfo."""
 
-    __slots__ = ("_request", "affinity_class", "label_group", "pod", "pod_class", "priority")
+    __slots__ = ("_request", "_started", "affinity_class", "label_group", "pod", "pod_class", "priority")
 
     def __init__(
         self, pod: Pod, pod_class: PodClass, label_group: LabelGroup, affinity_class: AffinityClass | None
@@ -80,6 +82,7 @@ class PodInfo:
         self.affinity_class = affinity_class
         self.priority = pod.spec.priority or 0
         self._request: Request | None = None
+        self._started: float | None = None
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"
@@ -126,6 +129,14 @@ class PodInfo:
             resized = _is_resized(self.pod)
             self._request = pod_request(self.pod, on_node=True) if resized else self.pod_class.request
         return self._request
+
+    @property
+    def started(self) -> float:
+        """When the pod started, in seconds since the epoch; infinitely late if it has not."""
+        if self._started is None:
+            text = self.pod.status.start_time
+            self._started = parse_time(text) if text else math.inf
+        return self._started
 
     def bound_to(self, node_name: str) -> "PodInfo":
         """The pod as it will be once bound, sharing everything derived from it."""

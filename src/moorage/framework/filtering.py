@@ -1,5 +1,6 @@
 """PreFilter and Filter for one pod: which nodes fit, and why the others do not."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.kept import ClassColumns, KeptClasses
 from moorage.framework.lifting import NodeFilter, blame, broken
-from moorage.framework.points import NodeNames, PreFilterExtensions
+from moorage.framework.points import NodeNames, PreFilterExtensions, Scope
 from moorage.framework.profile import Profile
 from moorage.framework.status import Code, Status, unresolvable
 
@@ -203,6 +204,23 @@ class Filtering:
                 if refusal is not None:
                     return refusal
         return None
+
+    def needs_alone(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Mapping[str, int] | None:
+        """What must be free on this node for the pod to fit, if the other pods there matter in no other way."""
+        if len(self._snapshot.nominations) and self._promised_to(pod, node.name):
+            return None
+        needs: dict[str, int] = {}
+        for one in self._profile.filters:
+            if one.name in state.skipped_filters:
+                continue
+            if one.scope is Scope.NODE:
+                if one.one(state, pod, self._nodes, node) is not None:
+                    return None
+            elif one.needs is not None:
+                needs.update(one.needs(state))
+            else:
+                return None
+        return needs
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add a pod to a copied node and tell the plugins."""

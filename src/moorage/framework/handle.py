@@ -1,6 +1,6 @@
 """What a plugin may ask of the world."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from random import Random
 from typing import Any, Protocol
 
@@ -14,6 +14,12 @@ class FilterRunner(Protocol):
 
     def filter_with_nominated(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """The verdict on a node, also counting pods of at least equal priority that were promised it."""
+
+    def needs_alone(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Mapping[str, int] | None:
+        """What must be free on this node for the pod to fit, if the other pods there matter in no other way.
+
+        None where some filter looks at other pods differently, or the node object itself is refused.
+        """
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add a pod to a copied node and tell the plugins."""

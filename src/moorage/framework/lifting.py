@@ -3,7 +3,7 @@
 Also the place where a plugin's answers are checked: what it may not answer becomes a PluginError that names it.
 """
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from typing import Any
 
 import numpy as np
@@ -52,6 +52,8 @@ class NodeFilter:
         self.scope: Scope = getattr(plugin, "filter_scope", Scope.CLUSTER)
         self._one: Callable[..., Status | None] | None = getattr(plugin, "filter", None)
         self._many = getattr(plugin, "filter_nodes", None)
+        #: Where the filter passes exactly if enough is free (FilterBySums): what must be.
+        self.needs: Callable[[CycleState], Mapping[str, int]] | None = getattr(plugin, "needs", None)
         #: Status ids start at 1; 0 means the pod fits.
         self.statuses: dict[int, Status] = {}
         self._id_of: dict[Status, int] = {}

@@ -10,7 +10,7 @@ both, each is used where it is quicker, so they must agree.
 """
 
 import enum
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -129,6 +129,14 @@ class Filter(Protocol):
 
     def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """None where it can; else why not."""
+
+
+@runtime_checkable
+class FilterBySums(Protocol):
+    """A Filter that passes exactly where enough is free: dry runs of preemption then only add and subtract."""
+
+    def needs(self, state: CycleState) -> Mapping[str, int]:
+        """What must be free on the node, by resource name; one of `pods` is a slot."""
 
 
 @runtime_checkable

@@ -1,6 +1,6 @@
 """Dry runs: which pods would have to go from a node, and on which node that costs least."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from moorage.columns import NodeInfo, PodInfo
@@ -8,7 +8,8 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import FilterRunner
 from moorage.framework.status import Status, unresolvable
 from moorage.plugins.default_preemption.budgets import Budgets
-from moorage.plugins.default_preemption.importance import by_importance, started_at
+from moorage.plugins.default_preemption.importance import by_importance
+from moorage.values.requests import PODS
 
 NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 
@@ -32,6 +33,11 @@ def dry_run(
     potential = [other for other in node.pods.values() if other.priority < pod.priority]
     if not potential:
         return NO_VICTIMS
+    needs = filters.needs_alone(state, pod, node)
+    if needs is not None:
+        found = _dry_run_by_sums(needs, node, potential, budgets)
+        if found is not None:
+            return found
     state, node = state.clone(), node.copy()
     for other in potential:
         filters.remove_pod(state, pod, other, node)
@@ -46,6 +52,34 @@ def dry_run(
     for other in sparing:
         _reprieve(filters, state, pod, node, other, victims)
     return Candidate(node.name, tuple(by_importance(victims) if violating and sparing else victims), violations)
+
+
+def _dry_run_by_sums(
+    needs: Mapping[str, int], node: NodeInfo, potential: Sequence[PodInfo], budgets: Budgets
+) -> Candidate | None:
+    """The same where fitting is a matter of sums alone; None where the pod does not fit even so."""
+    spare = {name: node.free(name) - need for name, need in needs.items()}
+    for other in potential:
+        amounts = other.request.amounts
+        for name in spare:
+            spare[name] += 1 if name == PODS else amounts.get(name, 0)
+    if any(left < 0 for left in spare.values()):
+        return None
+    violating, sparing = budgets.split(by_importance(potential))
+    victims = [other for other in violating if not _put_back(other, spare)]
+    violations = len(victims)
+    victims += [other for other in sparing if not _put_back(other, spare)]
+    return Candidate(node.name, tuple(by_importance(victims) if violating and sparing else victims), violations)
+
+
+def _put_back(other: PodInfo, spare: dict[str, int]) -> bool:
+    """Take the pod's share out of what is to spare, if that suffices."""
+    amounts = other.request.amounts
+    rest = {name: left - (1 if name == PODS else amounts.get(name, 0)) for name, left in spare.items()}
+    if any(left < 0 for left in rest.values()):
+        return False
+    spare.update(rest)
+    return True
 
 
 def _reprieve(
@@ -88,4 +122,4 @@ def _number(one: Candidate) -> float:
 def _youngest(one: Candidate, now: float) -> float:
     """The earliest start among the victims of the highest priority: the later, the less work is lost."""
     highest = max(victim.priority for victim in one.victims)
-    return min(started_at(victim, now) for victim in one.victims if victim.priority == highest)
+    return min(min(victim.started, now) for victim in one.victims if victim.priority == highest)

@@ -1,8 +1,7 @@
 """Which pods matter more: higher priority first, then those that have run longer."""
 
+import math
 from collections.abc import Iterable
-from datetime import UTC, datetime
-from functools import lru_cache
 
 from moorage.columns import PodInfo
 
@@ -14,23 +13,11 @@ def by_importance(pods: Iterable[PodInfo]) -> list[PodInfo]:
     sort puts the one that arrived last first.
     """
     arrived = list(pods)
-    waiting = [pod for pod in arrived if not pod.pod.status.start_time]
-    started = [pod for pod in arrived if pod.pod.status.start_time]
-    return sorted(started + waiting[::-1], key=_key)
-
-
-def started_at(pod: PodInfo, now: float) -> float:
-    """When the pod started, in seconds since the epoch; now if it has not."""
-    text = pod.pod.status.start_time
-    return parse_time(text) if text else now
-
-
-@lru_cache(maxsize=65536)
-def parse_time(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time."""
-    moment = datetime.fromisoformat(text)
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+    if any(pod.started == math.inf for pod in arrived):
+        waiting = [pod for pod in arrived if pod.started == math.inf]
+        arrived = [pod for pod in arrived if pod.started != math.inf] + waiting[::-1]
+    return sorted(arrived, key=_key)
 
 
 def _key(pod: PodInfo) -> tuple[int, float]:
-    return -pod.priority, started_at(pod, float("inf"))
+    return -pod.priority, pod.started

@@ -1,6 +1,6 @@
 """NodeResourcesFit: the node has room for the pod; and how full it would be."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
@@ -57,6 +57,10 @@ class NodeResourcesFit:
 
     def _is_ignored(self, name: str) -> bool:
         return is_extended(name) and (name in self._ignored or name.partition("/")[0] in self._ignored_groups)
+
+    def needs(self, state: CycleState) -> Mapping[str, int]:
+        """The same for dry runs that add and subtract."""
+        return {PODS: 1, **dict(state.read(_FILTER_STATE))}
 
     def filter(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> Status | None:
         """Refuse a node that lacks a slot or a resource, naming all it lacks."""

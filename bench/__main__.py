@@ -1,0 +1,60 @@
+"""`make bench`: the table of targets, the figures, and how they grow with the cluster."""
+
+import argparse
+
+from rich.console import Console
+from rich.progress import Progress
+from rich.table import Table
+
+from bench import decisions, memory
+
+NODES = 5_000
+GROWTH = (1_000, 5_000, 20_000, 100_000)
+
+
+def main() -> None:
+    """Measure and print."""
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("--quick", action="store_true", help="one run of each, no clusters beyond 20,000 nodes")
+    chosen = options.parse_args()
+    console = Console()
+    repeats = 1 if chosen.quick else 3
+    growth = GROWTH[:3] if chosen.quick else GROWTH
+    with Progress(console=Console(stderr=True), transient=True) as progress:
+        console.print(_targets(progress, repeats, large=not chosen.quick))
+        console.print(_growth(progress, growth))
+
+
+def _targets(progress: Progress, repeats: int, *, large: bool) -> Table:
+    table = Table(title=f"decisions in memory, {NODES:,} nodes, 50,000 pods running (CPU time)")
+    for heading in ("what", "measured", "first target", "then", "measured / first"):
+        table.add_column(heading, justify="left" if heading == "what" else "right")
+    for one in progress.track(decisions.SCENARIOS, description="decisions"):
+        spent = decisions.measure(one, NODES, repeats=repeats)
+        table.add_row(one.name, f"{spent:,.0f} us", f"{one.first:,} us", f"{one.then:,} us", f"{spent / one.first:.2f}")
+    if large:
+        spent = decisions.fill(100_000, 100_000)
+        table.add_row("100,000 nodes, 100,000 pods", f"{spent:.1f} s", "30 s", "4 s", f"{spent / 30:.2f}")
+    held = memory.mebibytes(NODES, 50_000)
+    table.add_row("memory, 5,000 nodes + 50,000 pods", f"{held} MiB", "300 MiB", "200 MiB", f"{held / 300:.2f}")
+    return table
+
+
+def _growth(progress: Progress, sizes: tuple[int, ...]) -> Table:
+    table = Table(title="growth: a decision in microseconds of CPU, by number of nodes")
+    table.add_column("what")
+    for nodes in sizes:
+        table.add_column(f"{nodes:,}", justify="right")
+    scenarios = decisions.SCENARIOS[:-1]
+    task = progress.add_task("growth", total=len(scenarios) * len(sizes))
+    for one in scenarios:
+        cells = []
+        for nodes in sizes:
+            cells.append(f"{decisions.measure(one, nodes, repeats=1):,.0f}")
+            progress.advance(task)
+        table.add_row(one.name, *cells)
+    return table
+
+
+if __name__ == "__main__":
+    main()
