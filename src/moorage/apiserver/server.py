@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import logging
+import secrets
 import ssl
 import tempfile
 from dataclasses import dataclass, field
@@ -19,9 +20,12 @@ from moorage.apiserver.api import Api
 from moorage.apiserver.auth import ADMIN_GROUP, Authenticator, User
 from moorage.apiserver.bootstrap import bootstrap
 from moorage.apiserver.certificates import Authority, load_or_create, write_private
-from moorage.apiserver.cleaning import NamespaceCleaner
+from moorage.apiserver.cleaning import DefinitionCleaner, NamespaceCleaner
 from moorage.apiserver.clock import Clock
 from moorage.apiserver.conversion import CONVERSIONS
+from moorage.apiserver.crd.definitions import Definitions
+from moorage.apiserver.durable import Durable
+from moorage.apiserver.loading import load
 from moorage.apiserver.registry import Registry, add_built_in
 from moorage.apiserver.requests import Request
 from moorage.apiserver.responses import Response
@@ -30,6 +34,7 @@ from moorage.apiserver.store import Store
 from moorage.apiserver.strategies import strategy_for
 from moorage.apiserver.tables import table_for
 from moorage.apiserver.verbs.watch import Watch
+from moorage.errors import InputError
 
 logger = logging.getLogger(__name__)
 
@@ -54,19 +59,29 @@ class ApiServer:
 
     def __init__(self, options: Options | None = None) -> None:
         self.options = options or Options()
-        self.store = Store(history_limit=self.options.history_limit)
+        self.durable = _open_storage(self.options.data_dir)
+        first = self.durable.first_revision if self.durable else 1
+        self.store = Store(history_limit=self.options.history_limit, revision=first)
         self.registry = Registry(self.store, self.options.clock)
         self.authenticator = Authenticator(self.options.clock.now)
         add_built_in(self.registry, strategy_for, table_for, CONVERSIONS)
+        self.definitions = Definitions(self.registry)
+        self.registry.resource("customresourcedefinitions", "apiextensions.k8s.io").collection.history.follow(
+            self.definitions
+        )
         self.api = Api(self.registry, self.authenticator)
         self.authority = self._authority()
-        self.admin_token = self.authenticator.add_token(_ADMIN)
+        self.admin_token = self.authenticator.add_token(_ADMIN, self._kept_token())
         self.url = ""
         self._runner: web.ServerRunner | None = None
-        self._cleaning: asyncio.Task[None] | None = None
+        self._cleaning: asyncio.Future[Any] | None = None
         self._watches: set[Watch] = set()
 
     async def __aenter__(self) -> "ApiServer":
+        if self.durable is not None:
+            load(self.registry, self.durable, self.definitions.install)
+            self.durable.start(asyncio.get_running_loop())
+            self.store.journal = self.durable
         bootstrap(self.registry)
         server = web.Server(self._handle, request_factory=_request, access_log=None)
         self._runner = web.ServerRunner(server, shutdown_timeout=2)
@@ -74,7 +89,7 @@ class ApiServer:
         options = self.options
         site = web.TCPSite(self._runner, options.bind_address, options.port, ssl_context=self._tls())
         await site.start()
-        self._cleaning = asyncio.create_task(NamespaceCleaner(self.registry).run())
+        self._cleaning = asyncio.gather(NamespaceCleaner(self.registry).run(), DefinitionCleaner(self.registry).run())
         host = f"[{options.bind_address}]" if ":" in options.bind_address else options.bind_address
         self.url = f"https://{host}:{self._runner.addresses[0][1]}"
         return self
@@ -89,6 +104,8 @@ class ApiServer:
             collection.history.close()
         if self._runner is not None:
             await self._runner.cleanup()
+        if self.durable is not None:
+            self.durable.close(self.store.revision)
 
     @property
     def ca(self) -> bytes:
@@ -114,10 +131,17 @@ class ApiServer:
         write_private(path, self.kubeconfig().encode())
 
     def _authority(self) -> Authority:
+        folder = self.options.data_dir
+        return load_or_create(folder) if folder is not None else Authority.create()
+
+    def _kept_token(self) -> str:
+        """The admin's token of an earlier process with the same data directory; empty for a fresh one."""
         if self.options.data_dir is None:
-            return Authority.create()
-        self.options.data_dir.mkdir(parents=True, exist_ok=True)
-        return load_or_create(self.options.data_dir)
+            return ""
+        path = self.options.data_dir / "admin.token"
+        if not path.exists():
+            write_private(path, secrets.token_urlsafe(32).encode())
+        return path.read_text().strip()
 
     def _tls(self) -> ssl.SSLContext:
         names = ("localhost", "127.0.0.1", "::1", "kubernetes", "kubernetes.default", "kubernetes.default.svc")
@@ -141,6 +165,8 @@ class ApiServer:
             found = self._health(request) or self.api.answer(request)
             if isinstance(found, Watch):
                 return await self._stream(http, found)
+            if found.is_write and self.durable is not None:
+                await self.durable.settle(self.store.revision)
             return _response(found, warnings)
         except StatusError as error:
             return _failure(error, warnings)
@@ -191,6 +217,16 @@ class ApiServer:
             watch.close()
             self._watches.discard(watch)
         return response
+
+
+def _open_storage(folder: Path | None) -> Durable | None:
+    if folder is None:
+        return None
+    try:
+        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    except OSError as error:
+        raise InputError(f"cannot be used as data directory: {error.strerror}", where=str(folder)) from error
+    return Durable(folder / "objects.sqlite")
 
 
 def _request(*arguments: Any) -> web.BaseRequest:

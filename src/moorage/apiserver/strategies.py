@@ -1,6 +1,7 @@
 """The strategy of each built-in kind: which defaults, admission steps and rules apply to it."""
 
 from moorage.apiserver.admission import limits, objects, pods, priority
+from moorage.apiserver.crd import definitions
 from moorage.apiserver.defaults import objects as object_defaults
 from moorage.apiserver.defaults import pods as pod_defaults
 from moorage.apiserver.defaults import workloads as workload_defaults
@@ -154,6 +155,7 @@ STRATEGIES: dict[str, Strategy] = {
         validate=(rules.validate_resourceclaimtemplate,),
         validate_update=(rules.keeps_spec,),
     ),
+    definitions.DEFINITIONS: definitions.STRATEGY,
     "roles.rbac.authorization.k8s.io": _ROLE,
     "clusterroles.rbac.authorization.k8s.io": _ROLE,
     "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDING,

@@ -57,7 +57,7 @@ def _paths(operation: Operation) -> tuple[Path, Path, Path]:
 
 
 def _read(obj: Json, path: Path) -> Any:
-    value: Any = obj
+    value: Any = obj if path else None
     for step in path:
         value = value.get(step) if isinstance(value, dict) else None
     return value

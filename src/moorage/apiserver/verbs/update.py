@@ -108,13 +108,15 @@ def _prepare(operation: Operation, new: Json, old: Json) -> None:
         default(new)
     for step in resource.strategy.on_update:
         step(operation, new, old)
-    if resource.kind.counts_generations and _is_new_generation(new, old):
+    if resource.kind.counts_generations and _is_new_generation(new, old, resource.kind.subresources):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
 
 
-def _is_new_generation(new: Json, old: Json) -> bool:
-    """Whether anything but metadata and status differs."""
-    names = (new.keys() | old.keys()) - {"metadata", "status"}
+def _is_new_generation(new: Json, old: Json, subresources: tuple[str, ...]) -> bool:
+    """Whether anything but metadata, and a status that is written apart, differs."""
+    names = (new.keys() | old.keys()) - {"metadata"}
+    if "status" in subresources:
+        names.discard("status")
     return any(new.get(name) != old.get(name) for name in names)
 
 

@@ -1,0 +1,34 @@
+"""Brings a store back to where an earlier process left it."""
+
+from collections.abc import Callable
+
+import msgspec
+
+from moorage.apiserver.durable import Durable, Row
+from moorage.apiserver.registry import Registry
+from moorage.apiserver.store import Item
+
+_DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
+
+
+def load(registry: Registry, durable: Durable, install: Callable[[Item], None]) -> None:
+    """Restore every object. `install` serves the kinds of a CustomResourceDefinition, before their objects come."""
+    by_collection: dict[str, list[Row]] = {}
+    for row in durable.rows():
+        by_collection.setdefault(row[0], []).append(row)
+    definitions = [_restore(registry, row) for row in by_collection.pop(_DEFINITIONS, ())]
+    for item in definitions:
+        install(item)
+    for rows in by_collection.values():
+        for row in rows:
+            _restore(registry, row)
+
+
+def _restore(registry: Registry, row: Row) -> Item:
+    name, namespace, key, revision, data = row
+    collection = registry.store.collection(name)
+    obj = msgspec.json.decode(data)
+    labels = obj["metadata"].get("labels") or {}
+    item = Item(namespace, key, revision, data, labels, collection.read_fields(obj))
+    collection.restore(item)
+    return item
