@@ -41,11 +41,11 @@ class NodeBuilder:
 
     def labels(self, labels: Mapping[str, str] | None = None, /, **more: str) -> "NodeBuilder":
         """Further labels; keys that are no Python names go into a mapping."""
-        return self._metadata(labels={**self.node.metadata.labels, **(labels or {}), **more})
+        return self.metadata(labels={**self.node.metadata.labels, **(labels or {}), **more})
 
     def annotations(self, annotations: Mapping[str, str] | None = None, /, **more: str) -> "NodeBuilder":
         """Further annotations."""
-        return self._metadata(annotations={**self.node.metadata.annotations, **(annotations or {}), **more})
+        return self.metadata(annotations={**self.node.metadata.annotations, **(annotations or {}), **more})
 
     def zone(self, name: str) -> "NodeBuilder":
         """The label topology.kubernetes.io/zone."""
@@ -72,16 +72,17 @@ class NodeBuilder:
         """A condition the node reports."""
         return self.status(conditions=(*self.node.status.conditions, Condition(kind, status)))
 
+    def metadata(self, **fields: Any) -> "NodeBuilder":
+        """Any field of metadata, under its name in moorage.objects."""
+        return NodeBuilder(replace(self.node, metadata=replace(self.node.metadata, **fields)))
+
     def spec(self, **fields: Any) -> "NodeBuilder":
-        """Any other field of spec, under its name in moorage.objects."""
+        """Any field of spec, under its name in moorage.objects."""
         return NodeBuilder(replace(self.node, spec=replace(self.node.spec, **fields)))
 
     def status(self, **fields: Any) -> "NodeBuilder":
-        """Any other field of status, under its name in moorage.objects."""
+        """Any field of status, under its name in moorage.objects."""
         return NodeBuilder(replace(self.node, status=replace(self.node.status, **fields)))
-
-    def _metadata(self, **fields: Any) -> "NodeBuilder":
-        return NodeBuilder(replace(self.node, metadata=replace(self.node.metadata, **fields)))
 
 
 def a_node(name: str = "node") -> NodeBuilder:
