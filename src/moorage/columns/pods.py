@@ -70,7 +70,19 @@ class AffinityClass:
 class PodInfo:
     """A pod and what is derived from it. Immutable: a changed pod gets a new PodInfo."""
 
-    __slots__ = ("_request", "_started", "affinity_class", "label_group", "pod", "pod_class", "priority")
+    __slots__ = (
+        "affinity_class",
+        "label_group",
+        "labels",
+        "namespace",
+        "pod",
+        "pod_class",
+        "priority",
+        "request",
+        "spec",
+        "started",
+        "uid",
+    )
 
     def __init__(
         self, pod: Pod, pod_class: PodClass, label_group: LabelGroup, affinity_class: AffinityClass | None
@@ -80,9 +92,15 @@ class PodInfo:
         self.label_group = label_group
         #: None where the pod has no inter-pod affinity at all.
         self.affinity_class = affinity_class
+        self.spec = pod.spec
+        self.uid = pod.metadata.uid
+        self.namespace = pod.metadata.namespace
+        self.labels: Mapping[str, str] = pod.metadata.labels
         self.priority = pod.spec.priority or 0
-        self._request: Request | None = None
-        self._started: float | None = None
+        #: When the pod started, in seconds since the epoch; infinitely late if it has not.
+        self.started = parse_time(pod.status.start_time) if pod.status.start_time else math.inf
+        #: What the pod takes of the node it is on: its class' request, unless a resize in place is under way.
+        self.request: Request = pod_request(pod, on_node=True) if _is_resized(pod) else pod_class.request
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"
@@ -93,50 +111,14 @@ class PodInfo:
         return self.pod.metadata.name
 
     @property
-    def namespace(self) -> str:
-        """metadata.namespace"""
-        return self.pod.metadata.namespace
-
-    @property
-    def uid(self) -> str:
-        """metadata.uid"""
-        return self.pod.metadata.uid
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """metadata.labels"""
-        return self.pod.metadata.labels
-
-    @property
     def annotations(self) -> Mapping[str, str]:
         """metadata.annotations"""
         return self.pod.metadata.annotations
 
     @property
-    def spec(self) -> PodSpec:
-        """The pod's spec."""
-        return self.pod.spec
-
-    @property
     def key(self) -> str:
         """`namespace/name`"""
         return self.pod.key
-
-    @property
-    def request(self) -> Request:
-        """What the pod takes of the node it is on: its class' request, unless a resize in place is under way."""
-        if self._request is None:
-            resized = _is_resized(self.pod)
-            self._request = pod_request(self.pod, on_node=True) if resized else self.pod_class.request
-        return self._request
-
-    @property
-    def started(self) -> float:
-        """When the pod started, in seconds since the epoch; infinitely late if it has not."""
-        if self._started is None:
-            text = self.pod.status.start_time
-            self._started = parse_time(text) if text else math.inf
-        return self._started
 
     def bound_to(self, node_name: str) -> "PodInfo":
         """The pod as it will be once bound, sharing everything derived from it."""
@@ -211,9 +193,10 @@ def _class_key(spec: PodSpec, node_name: str) -> bytes:
 
 def _is_resized(pod: Pod) -> bool:
     status = pod.status
-    return status.resources is not None or any(
-        one.resources is not None for one in (*status.container_statuses, *status.init_container_statuses)
-    )
+    if status.resources is not None:
+        return True
+    statuses = status.container_statuses + status.init_container_statuses
+    return bool(statuses) and any(one.resources is not None for one in statuses)
 
 
 def _container_key(container: Container) -> tuple[object, ...]:

@@ -48,6 +48,7 @@ class Filtering:
         self._classes = KeptClasses(profile, snapshot.nodes)
         kept = {one.name for one in profile.filters if one.is_kept}
         self._asked_pre_filters = [one for one in profile.pre_filters if one.name not in kept]
+        self._node_filters = [one for one in profile.filters if one.scope is Scope.NODE]
         self._extensions = [one for one in profile.pre_filters if isinstance(one.plugin, PreFilterExtensions)]
         profile.handle.serve_filters(self)
 
@@ -205,22 +206,26 @@ class Filtering:
                     return refusal
         return None
 
-    def needs_alone(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Mapping[str, int] | None:
-        """What must be free on this node for the pod to fit, if the other pods there matter in no other way."""
-        if len(self._snapshot.nominations) and self._promised_to(pod, node.name):
-            return None
+    def needs_alone(self, state: CycleState) -> Mapping[str, int] | None:
+        """What must be free on a node for the pod to fit, if other pods matter in no other way; None if they do."""
         needs: dict[str, int] = {}
         for one in self._profile.filters:
-            if one.name in state.skipped_filters:
+            if one.name in state.skipped_filters or one.scope is Scope.NODE:
                 continue
-            if one.scope is Scope.NODE:
-                if one.one(state, pod, self._nodes, node) is not None:
-                    return None
-            elif one.needs is not None:
-                needs.update(one.needs(state))
-            else:
+            if one.needs is None:
                 return None
+            needs.update(one.needs(state))
         return needs
+
+    def suits(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> bool:
+        """Whether the node object itself is fine and nobody else of importance was promised the node."""
+        if len(self._snapshot.nominations) and self._promised_to(pod, node.name):
+            return False
+        return all(
+            one.one(state, pod, self._nodes, node) is None
+            for one in self._node_filters
+            if one.name not in state.skipped_filters
+        )
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add a pod to a copied node and tell the plugins."""

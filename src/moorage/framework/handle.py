@@ -15,11 +15,11 @@ class FilterRunner(Protocol):
     def filter_with_nominated(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """The verdict on a node, also counting pods of at least equal priority that were promised it."""
 
-    def needs_alone(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Mapping[str, int] | None:
-        """What must be free on this node for the pod to fit, if the other pods there matter in no other way.
+    def needs_alone(self, state: CycleState) -> Mapping[str, int] | None:
+        """What must be free on a node for the pod to fit, if other pods matter in no other way; None if they do."""
 
-        None where some filter looks at other pods differently, or the node object itself is refused.
-        """
+    def suits(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> bool:
+        """Whether the node object itself is fine and nobody else of importance was promised the node."""
 
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add a pod to a copied node and tell the plugins."""

@@ -1,6 +1,6 @@
 """Dry runs: which pods would have to go from a node, and on which node that costs least."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from moorage.columns import NodeInfo, PodInfo
@@ -9,7 +9,7 @@ from moorage.framework.handle import FilterRunner
 from moorage.framework.status import Status, unresolvable
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.importance import by_importance
-from moorage.values.requests import PODS
+from moorage.plugins.default_preemption.sums import Sums
 
 NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 
@@ -26,100 +26,82 @@ class Candidate:
     violations: int
 
 
-def dry_run(
-    filters: FilterRunner, state: CycleState, pod: PodInfo, node: NodeInfo, budgets: Budgets
-) -> Candidate | Status:
-    """The fewest and least important pods to evict from a node; or why that does not help."""
-    potential = [other for other in node.pods.values() if other.priority < pod.priority]
-    if not potential:
-        return NO_VICTIMS
-    needs = filters.needs_alone(state, pod, node)
-    if needs is not None:
-        found = _dry_run_by_sums(needs, node, potential, budgets)
-        if found is not None:
-            return found
-    state, node = state.clone(), node.copy()
-    for other in potential:
-        filters.remove_pod(state, pod, other, node)
-    refusal = filters.filter_with_nominated(state, pod, node)
-    if refusal is not None:
-        return refusal
-    violating, sparing = budgets.split(by_importance(potential))
-    victims: list[PodInfo] = []
-    for other in violating:
-        _reprieve(filters, state, pod, node, other, victims)
-    violations = len(victims)
-    for other in sparing:
-        _reprieve(filters, state, pod, node, other, victims)
-    return Candidate(node.name, tuple(by_importance(victims) if violating and sparing else victims), violations)
+class DryRuns:
+    """Dry runs for one pod that fits nowhere."""
+
+    def __init__(self, filters: FilterRunner, state: CycleState, pod: PodInfo, budgets: Budgets) -> None:
+        self._filters = filters
+        self._state = state
+        self._pod = pod
+        self._budgets = budgets
+        needs = filters.needs_alone(state)
+        self._sums = Sums(needs) if needs is not None else None
+
+    def on(self, node: NodeInfo) -> Candidate | Status:
+        """The fewest and least important pods to evict from a node; or why that does not help."""
+        priority = self._pod.priority
+        potential = [other for other in node.pods.values() if other.priority < priority]
+        if not potential:
+            return NO_VICTIMS
+        if self._sums is not None and self._filters.suits(self._state, self._pod, node):
+            found = self._by_sums(self._sums, node, potential)
+            if found is not None:
+                return found
+        return self._by_filters(node, potential)
+
+    def _by_filters(self, node: NodeInfo, potential: Sequence[PodInfo]) -> Candidate | Status:
+        """Take all of them away, then put back whom the filters let stay."""
+        filters, pod, state, node = self._filters, self._pod, self._state.clone(), node.copy()
+        for other in potential:
+            filters.remove_pod(state, pod, other, node)
+        refusal = filters.filter_with_nominated(state, pod, node)
+        if refusal is not None:
+            return refusal
+
+        def must_go(other: PodInfo) -> bool:
+            filters.add_pod(state, pod, other, node)
+            fits = filters.filter_with_nominated(state, pod, node) is None
+            if not fits:
+                filters.remove_pod(state, pod, other, node)
+            return not fits
+
+        violating, sparing = self._budgets.split(by_importance(potential))
+        unlucky = [other for other in violating if must_go(other)]
+        return _candidate(node, unlucky, [other for other in sparing if must_go(other)], resort=bool(violating))
+
+    def _by_sums(self, sums: Sums, node: NodeInfo, potential: Sequence[PodInfo]) -> Candidate | None:
+        """The same where fitting is a matter of sums alone; None where the pod does not fit even so."""
+        violating, sparing = (sums.runs(pods) for pods in self._budgets.split(by_importance(potential)))
+        spare = sums.spare_without(node, violating + sparing)
+        if min(spare) < 0:
+            return None
+        unlucky = sums.victims(violating, spare)
+        return _candidate(node, unlucky, sums.victims(sparing, spare), resort=bool(violating))
 
 
-def _dry_run_by_sums(
-    needs: Mapping[str, int], node: NodeInfo, potential: Sequence[PodInfo], budgets: Budgets
-) -> Candidate | None:
-    """The same where fitting is a matter of sums alone; None where the pod does not fit even so."""
-    spare = {name: node.free(name) - need for name, need in needs.items()}
-    for other in potential:
-        amounts = other.request.amounts
-        for name in spare:
-            spare[name] += 1 if name == PODS else amounts.get(name, 0)
-    if any(left < 0 for left in spare.values()):
-        return None
-    violating, sparing = budgets.split(by_importance(potential))
-    victims = [other for other in violating if not _put_back(other, spare)]
-    violations = len(victims)
-    victims += [other for other in sparing if not _put_back(other, spare)]
-    return Candidate(node.name, tuple(by_importance(victims) if violating and sparing else victims), violations)
-
-
-def _put_back(other: PodInfo, spare: dict[str, int]) -> bool:
-    """Take the pod's share out of what is to spare, if that suffices."""
-    amounts = other.request.amounts
-    rest = {name: left - (1 if name == PODS else amounts.get(name, 0)) for name, left in spare.items()}
-    if any(left < 0 for left in rest.values()):
-        return False
-    spare.update(rest)
-    return True
-
-
-def _reprieve(
-    filters: FilterRunner, state: CycleState, pod: PodInfo, node: NodeInfo, other: PodInfo, victims: list[PodInfo]
-) -> None:
-    """Put a pod back if the new one still fits beside it; else it is a victim."""
-    filters.add_pod(state, pod, other, node)
-    if filters.filter_with_nominated(state, pod, node) is not None:
-        filters.remove_pod(state, pod, other, node)
-        victims.append(other)
+def _candidate(node: NodeInfo, violating: list[PodInfo], others: list[PodInfo], *, resort: bool) -> Candidate:
+    victims = violating + others
+    return Candidate(node.name, tuple(by_importance(victims) if resort else victims), len(violating))
 
 
 def cheapest(candidates: Sequence[Candidate], now: float) -> list[Candidate]:
     """The candidates that cost least by all criteria in turn; more than one only if they tie in all."""
-    best = list(candidates)
-    for cost in (_violations, _highest_priority, _sum_of_priorities, _number, lambda one: -_youngest(one, now)):
-        lowest = min(cost(one) for one in best)
-        best = [one for one in best if cost(one) == lowest]
-        if len(best) == 1:
-            break
+    costs = [_cost(one) for one in candidates]
+    lowest = min(costs)
+    best = [one for one, cost in zip(candidates, costs, strict=True) if cost == lowest]
+    if len(best) > 1:
+        latest = max(_start(one, now) for one in best)
+        best = [one for one in best if _start(one, now) == latest]
     return best
 
 
-def _violations(one: Candidate) -> float:
-    return one.violations
+def _cost(one: Candidate) -> tuple[int, int, int, int]:
+    """Broken budgets, the highest priority among the victims, their priorities together, their number."""
+    total = sum([victim.priority for victim in one.victims]) + _PRIORITY_OFFSET * len(one.victims)
+    return one.violations, one.victims[0].priority, total, len(one.victims)
 
 
-def _highest_priority(one: Candidate) -> float:
-    return one.victims[0].priority
-
-
-def _sum_of_priorities(one: Candidate) -> float:
-    return sum(victim.priority + _PRIORITY_OFFSET for victim in one.victims)
-
-
-def _number(one: Candidate) -> float:
-    return len(one.victims)
-
-
-def _youngest(one: Candidate, now: float) -> float:
+def _start(one: Candidate, now: float) -> float:
     """The earliest start among the victims of the highest priority: the later, the less work is lost."""
     highest = max(victim.priority for victim in one.victims)
     return min(min(victim.started, now) for victim in one.victims if victim.priority == highest)

@@ -13,7 +13,7 @@ def by_importance(pods: Iterable[PodInfo]) -> list[PodInfo]:
     sort puts the one that arrived last first.
     """
     arrived = list(pods)
-    if any(pod.started == math.inf for pod in arrived):
+    if math.inf in [pod.started for pod in arrived]:
         waiting = [pod for pod in arrived if pod.started == math.inf]
         arrived = [pod for pod in arrived if pod.started != math.inf] + waiting[::-1]
     return sorted(arrived, key=_key)

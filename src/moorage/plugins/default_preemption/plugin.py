@@ -12,7 +12,7 @@ from moorage.framework.points import Nomination, PostFilterAnswer
 from moorage.framework.status import Code, Status, unresolvable, unschedulable
 from moorage.objects import Pod, PodDisruptionBudget
 from moorage.plugins.default_preemption.budgets import Budgets
-from moorage.plugins.default_preemption.candidates import Candidate, cheapest, dry_run
+from moorage.plugins.default_preemption.candidates import Candidate, DryRuns, cheapest
 
 NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
 IN_PROGRESS = unresolvable("waiting for the preemption for this pod to be finished")
@@ -63,15 +63,18 @@ class DefaultPreemption:
         rows = statuses.with_code(Code.UNSCHEDULABLE).tolist()
         refusals = NodeStatuses(statuses.rows, absent=NOT_HELPFUL)
         budgets = Budgets(self._handle.snapshot.objects.each(PodDisruptionBudget))
+        dry_runs = DryRuns(self._handle.filters, state, pod, budgets)
         wanted = self._wanted(len(rows))
         candidates: list[Candidate] = []
+        harmless = False
         for row in _rotated(rows, self._handle.random.randrange(len(rows)) if rows else 0):
-            found = dry_run(self._handle.filters, state, pod, self._handle.snapshot.nodes[row], budgets)
+            found = dry_runs.on(self._handle.snapshot.nodes[row])
             if isinstance(found, Status):
                 refusals.assign(row, found)
                 continue
             candidates.append(found)
-            if len(candidates) >= wanted and any(one.violations == 0 for one in candidates):
+            harmless = harmless or not found.violations
+            if harmless and len(candidates) >= wanted:
                 break
         return candidates, refusals
 
