@@ -24,6 +24,7 @@ from moorage.framework.diagnosis import NodeStatuses, fit_message
 from moorage.framework.filtering import Search
 from moorage.framework.points import Nomination, Scores
 from moorage.framework.scoring import best_ranked, best_rows
+from moorage.framework.status import Code
 
 NO_NODES = "no nodes available to schedule pods"
 
@@ -160,6 +161,7 @@ class Cycle:
             message,
             post_filter_message=post_filter_message,
             plugins=frozenset(plugins),
+            pending=frozenset(statuses.plugins(Code.PENDING)),
             nomination=nomination,
             pre_filter=rejection,
             statuses=statuses,

@@ -32,6 +32,8 @@ class Failure:
     post_filter_message: str = ""
     #: The plugins whose rejection must be lifted before the pod is worth another try.
     plugins: frozenset[str] = frozenset()
+    #: Those of them that wait for something outside (PENDING): the pod is tried again without back-off.
+    pending: frozenset[str] = frozenset()
     #: A node promised by preemption and its victims; without a node name: clear the promise; None: leave it.
     nomination: Nomination | None = None
     #: PreFilter's rejection, if that ended the search.

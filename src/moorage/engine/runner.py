@@ -1,5 +1,7 @@
 """The points of one profile, ready to be run for pod after pod."""
 
+import logging
+
 from moorage.columns import PodInfo, Snapshot
 from moorage.engine.outcome import Placement
 from moorage.errors import PluginError
@@ -11,6 +13,8 @@ from moorage.framework.points import Nomination, PermitAnswer, PostFilterAnswer
 from moorage.framework.profile import Profile
 from moorage.framework.scoring import Scoring
 from moorage.framework.status import Code, Status
+
+_log = logging.getLogger(__name__)
 
 
 class Runner:
@@ -54,10 +58,12 @@ class Runner:
         return None
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
-        """Run Unreserve of every plugin, in reverse order."""
+        """Run Unreserve of every plugin, in reverse order. One that breaks does not keep the others from it."""
         for one in reversed(self.profile.reserves):
-            with blame(one.name, "Unreserve"):
+            try:
                 one.plugin.unreserve(state, pod, node_name)
+            except Exception:
+                _log.exception('running Unreserve plugin "%s" for pod %s broke', one.name, pod.key)
 
     def permit(self, placement: Placement) -> tuple[Status | None, dict[str, float]]:
         """Run Permit: a rejection if there is one, and the plugins that wait with their timeouts in seconds."""

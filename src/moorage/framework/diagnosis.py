@@ -67,10 +67,13 @@ class NodeStatuses:
             reasons[reason] += missing
         return reasons
 
-    def plugins(self) -> set[str]:
-        """The plugins that refused some node."""
+    def plugins(self, code: Code | None = None) -> set[str]:
+        """The plugins that refused some node, with this code or with any."""
         used = set(np.unique(self._ids[self.rows]).tolist())
-        return {status.plugin for index, status in enumerate(self._statuses) if index in used and status.plugin}
+        refusals = [status for index, status in enumerate(self._statuses) if index in used]
+        if self.absent is not None:
+            refusals.append(self.absent)
+        return {status.plugin for status in refusals if status.plugin and code in (None, status.code)}
 
     def _intern(self, status: Status) -> int:
         known = self._id_of.get(status)
