@@ -64,6 +64,9 @@ class Host(Protocol):
     async def sleep(self, seconds: float) -> None:
         """Let time pass, by the clock that `Handle.now` reads, without holding up anybody else."""
 
+    def is_preempting(self, pod: PodInfo) -> bool:
+        """Whether victims are being evicted for the pod at this moment."""
+
     @property
     def client(self) -> Any:
         """The API client (moorage.kube.Client) of the process, for PreBind, Bind and PostBind."""

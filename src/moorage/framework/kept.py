@@ -40,11 +40,14 @@ class FilterStage:
     #: For kept filters: rows of live nodes that all of them pass, and that those pass which pods do not move.
     passing: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
     passing_by_node: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    #: The kept filters that pods on the node move.
+    moving: list[KeptFilter] = field(default_factory=list)
 
-    @property
-    def moving(self) -> list[KeptFilter]:
-        """The kept filters that pods on the node move."""
-        return [one for one in self.kept if one.filter.scope is Scope.NODE_AND_PODS]
+    def keep(self, one: KeptFilter) -> None:
+        """Add a filter to a stage of kept ones."""
+        self.kept.append(one)
+        if one.filter.scope is Scope.NODE_AND_PODS:
+            self.moving.append(one)
 
 
 class ClassColumns:
@@ -87,7 +90,7 @@ class ClassColumns:
             elif one.name not in self.skipped_filters:
                 if not stages or stages[-1].asked is not None:
                     stages.append(FilterStage())
-                stages[-1].kept.append(KeptFilter(one, np.zeros(0, dtype=np.int16)))
+                stages[-1].keep(KeptFilter(one, np.zeros(0, dtype=np.int16)))
         if not any(stage.asked is None for stage in stages):
             # Live rows must come from somewhere, even if no filter is kept.
             stages.insert(0, FilterStage())
@@ -121,6 +124,7 @@ class ClassColumns:
         self.scores = KeptScores(self._profile, self._pod, self._nodes, self.state)
 
     def _nodes_changed(self, rows: Rows) -> None:
+        self._first_rows = None
         for stage in self._kept_stages:
             stage.passing[rows] = False
         live = rows[self._nodes.alive[rows]]
@@ -142,7 +146,6 @@ class ClassColumns:
 
     def _evaluate(self, rows: Rows, scope: Scope) -> None:
         """The verdicts on live rows whose nodes (NODE: all filters) or pods changed."""
-        self._first_rows = None
         for stage in self._kept_stages:
             if scope is Scope.NODE:
                 by_node = np.ones(len(rows), dtype=bool)
@@ -153,7 +156,9 @@ class ClassColumns:
             passing = stage.passing_by_node[rows]
             for one in stage.moving:
                 passing &= self._judge(one, rows)
-            stage.passing[rows] = passing
+            if scope is Scope.NODE or (passing != stage.passing[rows]).any():
+                stage.passing[rows] = passing
+                self._first_rows = None
 
     def _judge(self, one: KeptFilter, rows: Rows) -> NDArray[np.bool_]:
         codes = one.filter.many(self.state, self._pod, self._nodes, rows)
