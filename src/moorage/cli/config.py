@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from moorage.cli.plugins import PluginOption, make_registry
+
 if TYPE_CHECKING:
     from moorage.config import Config, Profile
 
@@ -26,6 +28,7 @@ class Output(StrEnum):
 @app.command()
 def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Configurations; - reads standard input.")],
+    plugin: PluginOption = None,
 ) -> None:
     """Check KubeSchedulerConfiguration files as kube-scheduler would: one line for each fault."""
     from moorage.errors import InputError
@@ -33,7 +36,7 @@ def validate(
     refused = False
     for file in files:
         try:
-            config = _load(file)
+            config = _load(file, plugin)
         except InputError as error:
             typer.echo(str(error), err=True)
             refused = True
@@ -48,6 +51,7 @@ def validate(
 def view(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A configuration; - reads standard input.")],
     output: Annotated[Output, typer.Option("-o", "--output", help="How to show it.")] = Output.TABLE,
+    plugin: PluginOption = None,
 ) -> None:
     """Show what a configuration makes run: the plugins at each point in their order, weights, defaulted values."""
     from moorage.config.view import as_data
@@ -55,7 +59,7 @@ def view(
     from moorage.values import yaml
 
     try:
-        config = _load(file)
+        config = _load(file, plugin)
     except InputError as error:
         raise _refusal(error) from None
     match output:
@@ -85,10 +89,10 @@ def convert(
         typer.echo(f"note: {note}", err=True)
 
 
-def _load(file: str) -> "Config":
+def _load(file: str, plugins: list[str] | None) -> "Config":
     from moorage.config import load_config
 
-    return load_config(_read(file), source=file)
+    return load_config(_read(file), source=file, registry_points=make_registry(plugins).points)
 
 
 def _read(file: str) -> bytes:

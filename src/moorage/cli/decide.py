@@ -9,6 +9,8 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli.plugins import PluginOption, make_registry
+
 if TYPE_CHECKING:
     from rich.progress import Progress
 
@@ -22,9 +24,7 @@ def decide(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Where to write; standard output if not given.")
     ] = None,
-    plugin: Annotated[
-        list[str] | None, typer.Option("--plugin", help="A plugin of your own: module:Class or file.py:Class.")
-    ] = None,
+    plugin: PluginOption = None,
     seed: Annotated[int, typer.Option(help="Where preemption candidates tie, the seed decides.")] = 0,
 ) -> None:
     """Decide where the pods of each case go, on the cluster and with the configuration of the case.
@@ -33,13 +33,10 @@ def decide(
     {"name": ..., "decisions": [...]}: feasible nodes, every refusal, every score, the choice, what preemption would do.
     A malformed case is reported with file, line and field; the rest go on.
     """
-    from moorage.engine.engine import default_registry
     from moorage.errors import InputError
 
-    registry = default_registry()
     try:
-        for reference in plugin or ():
-            registry.register_named(reference)
+        registry = make_registry(plugin)
         lines = _read(cases)
     except (InputError, OSError) as error:
         typer.echo(str(error), err=True)

@@ -97,7 +97,8 @@ def make_engine(
 
 
 def default_registry() -> Registry:
-    """The built-in plugins."""
+    """The built-in plugins and those that installed packages offer."""
     registry = Registry()
     registry.register_all(DEFAULT_PLUGINS)
+    registry.register_entry_points()
     return registry
