@@ -2,6 +2,8 @@
 
 import random
 
+_SHARED_RNG = random.Random()
+
 
 class Backoff:
     """Delays that double from `base` to `cap` seconds, each drawn between half and the whole of its step.
@@ -13,7 +15,7 @@ class Backoff:
         self._base = base
         self._cap = cap
         self._step = base
-        self._rng = rng or random.Random()
+        self._rng = rng or _SHARED_RNG
 
     def next(self, at_least: float | None = None) -> float:
         """The delay before the next try; `at_least` is what the server asked for (Retry-After)."""

@@ -37,9 +37,31 @@ class FakeApi:
     """Answers in the order it was told, the last answer again and again; 404 where it was told nothing."""
 
     def __init__(self) -> None:
-        self.url = ""
         self.seen: list[Seen] = []
         self._responders: dict[tuple[str, str], deque[Responder]] = defaultdict(deque)
+        self._runner: web.ServerRunner | None = None
+        self._port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._port}"
+
+    async def start(self) -> None:
+        """Listen: on any free port the first time, on the same one after a `stop`."""
+        self._runner = web.ServerRunner(web.Server(self.handle), shutdown_timeout=0.1)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, "127.0.0.1", self._port, reuse_address=True).start()
+        self._port = self._runner.addresses[0][1]
+
+    async def stop(self) -> None:
+        """Go away, in the middle of whatever is being answered."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def forget(self) -> None:
+        """Everything that was said so far about what to answer."""
+        self._responders.clear()
 
     def on(self, method: str, path: str, *responders: Responder) -> None:
         self._responders[method, path].extend(responders)
@@ -82,13 +104,9 @@ class FakeApi:
 @pytest.fixture
 async def api() -> AsyncIterator[FakeApi]:
     fake = FakeApi()
-    runner = web.ServerRunner(web.Server(fake.handle), shutdown_timeout=0.1)
-    await runner.setup()
-    site = web.TCPSite(runner, "127.0.0.1", 0)
-    await site.start()
-    fake.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
+    await fake.start()
     yield fake
-    await runner.cleanup()
+    await fake.stop()
 
 
 @pytest.fixture

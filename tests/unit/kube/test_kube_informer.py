@@ -197,6 +197,23 @@ async def test_namespace_and_selectors_are_asked_for(api: "FakeApi", client: Cli
     assert (query["labelSelector"], query["fieldSelector"]) == ("a=b", "spec.nodeName=")
 
 
+async def test_a_server_that_went_away_and_came_back_is_followed_again(api: "FakeApi", client: Client) -> None:
+    api.watch(PODS, *streamed(pod("a", 1), pod("b", 2), version=5))
+    informer, log = Informer(client, Pod), Log()
+    informer.add_handler(log)
+    async with running(informer):
+        await informer.synced.wait()
+        await api.stop()
+        await asyncio.sleep(0.05)
+        assert len(informer) == 2  # what was known stays known
+        api.forget()
+        api.watch(PODS, EXPIRED)
+        api.watch(PODS, *streamed(pod("b", 2), pod("c", 8), version=9))
+        await api.start()
+        await until(lambda: "-a" in log.told)
+    assert log.told == ["+a", "+b", "synced", "+c", "-a"]
+
+
 async def test_several_informers_run_together_and_freeze_what_they_read(
     api: "FakeApi", client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
