@@ -4,9 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.columns.selecting import matching_affinity, matching_any_term, matching_term
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
@@ -15,15 +15,13 @@ from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import NodeNames, Scope, Scores, Verdicts
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.objects import Node, NodeSelectorTerm
-from moorage.values.nodeselector import RequiredNodeAffinity, Term, TermSelector, compile_preferred, required_terms
-from moorage.values.selector import Requirement
+from moorage.values.nodeselector import Term, TermSelector, compile_preferred, required_terms
 
 NOT_ENFORCED = unresolvable("node(s) didn't match scheduler-enforced node affinity")
 NOT_MATCHED = unresolvable("node(s) didn't match Pod's node affinity/selector")
 CONFLICT = unresolvable("pod affinity terms conflict")
 
 _STATE = "NodeAffinity"
-Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +70,9 @@ class NodeAffinity:
     def filter_nodes(self, _state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
         """The same by label columns."""
         codes = np.zeros(len(rows), dtype=np.intp)
-        codes[~_required_mask(pod.pod_class.node_affinity, nodes, rows)] = 2
+        codes[~matching_affinity(nodes, pod.pod_class.node_affinity, rows)] = 2
         if self._enforced is not None:
-            codes[~_any_term_mask(self._enforced.terms, nodes, rows)] = 1
+            codes[~matching_any_term(nodes, self._enforced.terms, rows)] = 1
         return Verdicts(codes, (NOT_ENFORCED, NOT_MATCHED))
 
     def pre_score(self, state: CycleState, pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
@@ -96,7 +94,7 @@ class NodeAffinity:
         wishes: _Wishes = state.read(_STATE)
         scores = np.zeros(len(rows), dtype=np.int64)
         for weight, term in wishes.terms:
-            scores[_term_mask(term, nodes, rows)] += weight
+            scores[matching_term(nodes, term, rows)] += weight
         return scores
 
     def events_to_register(self) -> Sequence[EventHint]:
@@ -121,38 +119,3 @@ def _named_nodes(term: NodeSelectorTerm) -> set[str] | None:
         if item.key == "metadata.name" and item.operator == "In":
             names = set(item.values) if names is None else names & set(item.values)
     return names
-
-
-def _required_mask(wanted: RequiredNodeAffinity, nodes: NodeTable, rows: Rows) -> Mask:
-    mask = np.ones(len(rows), dtype=bool)
-    if wanted.node_selector is not None:
-        for requirement in wanted.node_selector.requirements:
-            mask &= _requirement_mask(requirement, nodes, rows)
-    if wanted.affinity is not None:
-        mask &= _any_term_mask(wanted.affinity.terms, nodes, rows)
-    return mask
-
-
-def _any_term_mask(terms: Sequence[Term], nodes: NodeTable, rows: Rows) -> Mask:
-    mask = np.zeros(len(rows), dtype=bool)
-    for term in terms:
-        mask |= _term_mask(term, nodes, rows)
-    return mask
-
-
-def _term_mask(term: Term, nodes: NodeTable, rows: Rows) -> Mask:
-    mask = np.ones(len(rows), dtype=bool)
-    for requirement in term.labels:
-        mask &= _requirement_mask(requirement, nodes, rows)
-    for requirement in term.names:
-        named = np.isin(rows, [nodes.row_of.get(name, -1) for name in requirement.values])
-        mask &= named if requirement.operator == "In" else ~named
-    return mask
-
-
-def _requirement_mask(requirement: Requirement, nodes: NodeTable, rows: Rows) -> Mask:
-    """Judge each distinct value of the label once; the last entry stands for an absent label (id -1)."""
-    column = nodes.label(requirement.key)
-    answers = np.array([*map(requirement.accepts, column.values), requirement.accepts(None)], dtype=bool)
-    mask: Mask = answers[column.ids[rows]]
-    return mask
