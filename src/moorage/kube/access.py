@@ -56,7 +56,8 @@ def load_access(
         config.merge(Path(kubeconfig))
         return access_of(config, context, master=master)
     listed = [Path(entry) for entry in environ.get("KUBECONFIG", "").split(os.pathsep) if entry]
-    if not listed and not context and environ.get("KUBERNETES_SERVICE_HOST") and (mount / "token").exists():
+    in_pod = environ.get("KUBERNETES_SERVICE_HOST") and (mount / "token").exists()
+    if in_pod and not listed and not context and not master:
         return in_cluster_access(environ=environ, mount=mount)
     if not listed:
         listed = [Path(environ.get("HOME", "~")).expanduser() / ".kube" / "config"]

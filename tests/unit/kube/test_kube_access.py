@@ -8,7 +8,7 @@ import yaml
 
 from moorage.errors import InputError
 from moorage.kube.access import ClusterAccess, in_cluster_access, load_access
-from moorage.kube.credentials import Credential
+from moorage.kube.credentials import Credential, StaticSource
 from moorage.kube.execplugin import ExecSource
 
 
@@ -212,6 +212,13 @@ async def test_inside_a_pod_the_service_account_is_used(tmp_path: Path) -> None:
     assert (await fetch(access)).authorization == "Bearer pod-token"
     (tmp_path / "sa" / "token").write_text("rotated")
     assert (await fetch(access)).authorization == "Bearer rotated"
+
+
+def test_a_master_alone_is_reached_without_credentials(tmp_path: Path) -> None:
+    environ = {"KUBERNETES_SERVICE_HOST": "10.0.0.1", "KUBERNETES_SERVICE_PORT": "443", "HOME": str(tmp_path)}
+    access = load_access(master="http://127.0.0.1:8080", environ=environ, mount=mount(tmp_path / "sa"))
+    assert access == ClusterAccess("http://127.0.0.1:8080", source=access.source)
+    assert isinstance(access.source, StaticSource)
 
 
 def test_outside_a_pod_in_cluster_access_says_so(tmp_path: Path) -> None:
