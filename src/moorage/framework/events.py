@@ -56,8 +56,7 @@ class Hint(enum.Enum):
     SKIP = "QueueSkip"
 
 
-#: (the waiting pod, the object before, the object after); None where the object was added or deleted. Objects
-#: come as API structs, pods too.
+#: (the waiting pod, the API object before, the API object after); None where the object was added or deleted.
 HintFunction = Callable[[PodInfo, Any, Any], Hint]
 
 

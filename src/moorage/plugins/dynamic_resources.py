@@ -16,6 +16,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import PostFilterAnswer, Scope, Scores
 from moorage.framework.status import SKIP, Status, error, unresolvable, unschedulable
+from moorage.objects import Pod
 
 UNSUPPORTED = unresolvable("pod uses resource claims, which moorage does not support yet")
 NOTHING_TO_DEALLOCATE = unschedulable("no new claims to deallocate")
@@ -73,6 +74,6 @@ class DynamicResources:
         """Nothing makes a pod with claims schedulable but losing them."""
         return (on(Resource.POD, Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM, self._after_pod),)
 
-    def _after_pod(self, pod: PodInfo, _old: PodInfo | None, new: PodInfo | None) -> Hint:
-        own = new is not None and new.uid == pod.uid
+    def _after_pod(self, pod: PodInfo, _old: Pod | None, new: Pod | None) -> Hint:
+        own = new is not None and new.metadata.uid == pod.uid
         return Hint.QUEUE if own and new and not new.spec.resource_claims else Hint.SKIP

@@ -9,7 +9,7 @@ from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope
 from moorage.framework.status import SKIP, Status, unresolvable
-from moorage.objects import Node, PodSpec
+from moorage.objects import Node, Pod, PodSpec
 
 NOT_DECLARED = unresolvable("node(s) didn't match Pod's required features")
 
@@ -48,8 +48,8 @@ class NodeDeclaredFeatures:
         changed = new is not None and (old is None or old.status.declared_features != new.status.declared_features)
         return Hint.QUEUE if changed else Hint.SKIP
 
-    def _after_pod(self, pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> Hint:
-        if old is None or new is None or new.uid != pod.uid:
+    def _after_pod(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
+        if old is None or new is None or new.metadata.uid != pod.uid:
             return Hint.SKIP
         return Hint.QUEUE if required_features(old.spec) != required_features(new.spec) else Hint.SKIP
 

@@ -11,7 +11,8 @@ from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Verdicts
 from moorage.framework.status import SKIP, Status, unschedulable
-from moorage.values.ports import any_conflict
+from moorage.objects import Pod
+from moorage.values.ports import any_conflict, host_ports
 
 TAKEN = unschedulable("node(s) didn't have free ports for the requested pod ports")
 
@@ -41,7 +42,7 @@ class NodePorts:
         """A new node; a pod gone that held one of the ports."""
         return (on(Resource.NODE, Action.ADD), on(Resource.POD, Action.DELETE, self._after_pod_deleted))
 
-    def _after_pod_deleted(self, pod: PodInfo, old: PodInfo | None, _new: PodInfo | None) -> Hint:
-        if old is None or not (old.spec.node_name or old.pod.status.nominated_node_name):
+    def _after_pod_deleted(self, pod: PodInfo, old: Pod | None, _new: Pod | None) -> Hint:
+        if old is None or not (old.spec.node_name or old.status.nominated_node_name):
             return Hint.SKIP
-        return Hint.QUEUE if any_conflict(pod.pod_class.ports, old.pod_class.ports) else Hint.SKIP
+        return Hint.QUEUE if any_conflict(pod.pod_class.ports, host_ports(old)) else Hint.SKIP

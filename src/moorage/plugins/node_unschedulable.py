@@ -11,7 +11,7 @@ from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Verdicts
 from moorage.framework.status import Status, unresolvable
-from moorage.objects import Node
+from moorage.objects import Node, Pod
 from moorage.values.taint import UNSCHEDULABLE, tolerated
 
 CORDONED = unresolvable("node(s) were unschedulable")
@@ -47,6 +47,6 @@ class NodeUnschedulable:
         opened = new is not None and not new.spec.unschedulable and (old is None or old.spec.unschedulable)
         return Hint.QUEUE if opened else Hint.SKIP
 
-    def _after_pod(self, pod: PodInfo, _old: PodInfo | None, new: PodInfo | None) -> Hint:
-        own = new is not None and new.uid == pod.uid
+    def _after_pod(self, pod: PodInfo, _old: Pod | None, new: Pod | None) -> Hint:
+        own = new is not None and new.metadata.uid == pod.uid
         return Hint.QUEUE if own and new and tolerated(UNSCHEDULABLE, new.spec.tolerations) else Hint.SKIP

@@ -13,7 +13,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import Scope, Scores, Verdicts
 from moorage.framework.status import Status, unresolvable
-from moorage.objects import Node, Taint, Toleration
+from moorage.objects import Node, Pod, Taint, Toleration
 from moorage.values.taint import PREFER_NO_SCHEDULE, count_unpreferred, first_untolerated
 
 UNTOLERATED = unresolvable("node(s) had untolerated taint(s)")
@@ -68,8 +68,8 @@ class TaintToleration:
         helps = new is not None and not refuses(new) and (old is None or refuses(old))
         return Hint.QUEUE if helps else Hint.SKIP
 
-    def _after_pod(self, pod: PodInfo, _old: PodInfo | None, new: PodInfo | None) -> Hint:
-        return Hint.QUEUE if new is not None and new.uid == pod.uid else Hint.SKIP
+    def _after_pod(self, pod: PodInfo, _old: Pod | None, new: Pod | None) -> Hint:
+        return Hint.QUEUE if new is not None and new.metadata.uid == pod.uid else Hint.SKIP
 
 
 def _soft(pod: PodInfo) -> list[Toleration]:

@@ -24,12 +24,11 @@ class DefaultPreemption:
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
-        #: Pods whose victims are being evicted at this moment.
-        self.preempting: set[str] = set()
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Keep the pod back while its own evictions are under way."""
-        return IN_PROGRESS if pod.uid in self.preempting else None
+        handle = self._handle
+        return IN_PROGRESS if handle.has_host and handle.host.is_preempting(pod) else None
 
     def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
         """Nominate a node and name the victims; or say why preemption does not help."""
@@ -86,7 +85,7 @@ class DefaultPreemption:
         """A pod gone never helps by itself: it lets the gate above be looked at again."""
         return (on(Resource.POD, Action.DELETE, self._after_pod_deleted),)
 
-    def _after_pod_deleted(self, _pod: PodInfo, _old: PodInfo | None, _new: PodInfo | None) -> Hint:
+    def _after_pod_deleted(self, _pod: PodInfo, _old: Pod | None, _new: Pod | None) -> Hint:
         return Hint.SKIP
 
 

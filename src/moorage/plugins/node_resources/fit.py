@@ -11,7 +11,7 @@ from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Scores, Verdicts
 from moorage.framework.status import Status, unresolvable, unschedulable
-from moorage.objects import Node
+from moorage.objects import Node, Pod
 from moorage.plugins.node_resources.demand import Demand
 from moorage.plugins.node_resources.strategies import make_strategy
 from moorage.values.requests import (
@@ -22,6 +22,7 @@ from moorage.values.requests import (
     allocatable_amounts,
     container_request,
     is_extended,
+    pod_request,
 )
 
 TOO_MANY_PODS = "Too many pods"
@@ -126,15 +127,15 @@ class NodeResourcesFit:
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._after_node),
         )
 
-    def _after_pod(self, pod: PodInfo, old: PodInfo | None, new: PodInfo | None) -> Hint:
+    def _after_pod(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
         if new is None:
-            left = old is not None and bool(old.spec.node_name or old.pod.status.nominated_node_name)
+            left = old is not None and bool(old.spec.node_name or old.status.nominated_node_name)
             return Hint.QUEUE if left else Hint.SKIP
-        if new.uid == pod.uid:
+        if new.metadata.uid == pod.uid:
             return Hint.QUEUE
         if old is None or not new.spec.node_name:
             return Hint.SKIP
-        before, after = old.request.amounts, new.request.amounts
+        before, after = (pod_request(one, on_node=True).amounts for one in (old, new))
         wanted = (name for name, amount in pod.pod_class.request.amounts.items() if amount)
         return Hint.QUEUE if any(after.get(name, 0) < before.get(name, 0) for name in wanted) else Hint.SKIP
 
