@@ -2,13 +2,14 @@
 
 Pure: nothing here waits or reaches outside. A host feeds it what informers tell, in order, between scheduling cycles.
 
-    state        which pods count where: assigned ones, and those we have decided on
-    pods         what a pod that comes, changes or goes means
-    nodes        the same for nodes
-    others       the same for every other kind
-    kinds        which kinds the enabled plugins need to see
-    sharing      equal parts of pods kept once
-    invariants   whether all of this still agrees with what the API server has
+    state           which pods count where: assigned ones, and those we have decided on
+    pods            what a pod that comes, changes or goes means
+    nodes           the same for nodes
+    others          the same for every other kind
+    registrations   what the queue needs to know of a profile
+    kinds           which kinds the enabled plugins need to see
+    sharing         equal parts of pods kept once
+    invariants      whether all of this still agrees with what the API server has
 """
 
 from moorage.cluster.invariants import find_faults
@@ -16,6 +17,7 @@ from moorage.cluster.kinds import needed_kinds
 from moorage.cluster.nodes import NodeEvents
 from moorage.cluster.others import ObjectEvents
 from moorage.cluster.pods import PodEvents
+from moorage.cluster.registrations import profile_hints
 from moorage.cluster.sharing import SpecSharing
 from moorage.cluster.state import ClusterState
 
@@ -27,4 +29,5 @@ __all__ = [
     "SpecSharing",
     "find_faults",
     "needed_kinds",
+    "profile_hints",
 ]

@@ -1,0 +1,75 @@
+"""Informers for the kinds that the enabled plugins need, feeding the cluster state and the queue."""
+
+import gc
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from moorage.cluster import ClusterState, NodeEvents, ObjectEvents, PodEvents, SpecSharing
+from moorage.kube.informer import Informer
+from moorage.kube.transport import Client
+from moorage.objects import KubeObject, Node, Pod
+from moorage.queue import SchedulingQueue
+
+#: Pods that ended hold nothing any more: the API server does not even send them.
+LIVING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
+
+#: After the first lists almost everything lives long: look for cycles seldom.
+_COLLECTION_THRESHOLDS: Final = (50_000, 20, 50)
+
+
+class Wakes:
+    """An informer's handler that only says that something happened, whatever it was."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self._wake = wake
+
+    def added(self, _new: KubeObject) -> None:
+        """Something appeared."""
+        self._wake()
+
+    def updated(self, _old: KubeObject, _new: KubeObject) -> None:
+        """Something changed."""
+        self._wake()
+
+    def deleted(self, _old: KubeObject) -> None:
+        """Something is gone."""
+        self._wake()
+
+    def synced(self) -> None:
+        """Everything there is has been told."""
+        self._wake()
+
+
+class Informers:
+    """What is followed: pods, nodes, and the kinds that plugins read."""
+
+    def __init__(
+        self,
+        client: Client,
+        cluster: ClusterState,
+        queue: SchedulingQueue,
+        pod_events: PodEvents,
+        kinds: Iterable[type[KubeObject]],
+        wake: Callable[[], None],
+    ) -> None:
+        self.pods = Informer(client, Pod, field_selector=LIVING_PODS, transform=SpecSharing())
+        self.nodes = Informer(client, Node)
+        self.pods.add_handler(pod_events)
+        self.nodes.add_handler(NodeEvents(cluster.snapshot, queue))
+        self.all: list[Informer[Any]] = [self.nodes, self.pods]
+        for kind in kinds:
+            informer: Informer[Any] = Informer(client, kind)
+            informer.add_handler(ObjectEvents(kind, cluster.snapshot.objects, queue))
+            self.all.append(informer)
+        for informer in self.all:
+            informer.add_handler(Wakes(wake))
+
+    @property
+    def synced(self) -> bool:
+        """Whether everything has been listed once."""
+        return all(informer.synced.is_set() for informer in self.all)
+
+
+def tune_collector() -> None:
+    """Make the garbage collector walk seldom; call once the first lists are in (and frozen)."""
+    gc.set_threshold(*_COLLECTION_THRESHOLDS)

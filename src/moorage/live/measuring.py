@@ -1,0 +1,61 @@
+"""Gauges that read what the parts of the scheduler hold, when somebody asks."""
+
+from collections.abc import Mapping
+
+from moorage.kube.election import LeaderElector
+from moorage.kube.gate import Lane
+from moorage.live.scheduler import Scheduler
+
+Values = Mapping[tuple[str, ...], float]
+
+
+def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
+    """Let the scheduler's metrics show the queue, the cache and the lanes."""
+    metrics, queue, cluster = scheduler.metrics, scheduler.queue, scheduler.cluster
+
+    def pending() -> Values:
+        return {(str(place),): count for place, count in queue.pending().items()}
+
+    def incoming() -> Values:
+        return dict(queue.counts.incoming.items())
+
+    def unschedulable() -> Values:
+        return dict(queue.counts.unschedulable.items())
+
+    def cache() -> Values:
+        return {(kind,): count for kind, count in cluster.sizes.items()}
+
+    def in_flight() -> Values:
+        return {(label,): count for label, count in queue.in_flight_counts().items()}
+
+    def operations() -> Values:
+        return {("binding",): len(scheduler.bindings)}
+
+    def waiting_writes() -> Values:
+        return {(lane.name.lower(),): scheduler.lanes.gate.waiting(lane) for lane in Lane}
+
+    metrics.add_gauge("scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), pending)
+    metrics.add_counter(
+        "scheduler_queue_incoming_pods_total",
+        "Pods that entered a queue, by what brought them.",
+        ("queue", "event"),
+        incoming,
+    )
+    metrics.add_gauge(
+        "scheduler_unschedulable_pods", "Pods that wait, by who rejected them.", ("plugin", "profile"), unschedulable
+    )
+    metrics.add_gauge("scheduler_cache_size", "What the cache holds.", ("type",), cache)
+    metrics.add_gauge("scheduler_inflight_events", "Events kept for pods being scheduled.", ("event",), in_flight)
+    metrics.add_gauge("scheduler_goroutines", "Work beside the scheduling loop.", ("operation",), operations)
+    metrics.add_gauge("moorage_writes_waiting", "Writes that wait for their turn, by lane.", ("lane",), waiting_writes)
+    metrics.add_counter(
+        "moorage_events_dropped_total", "Events that were never written.", (), lambda: {(): scheduler.reporter.dropped}
+    )
+    if elector is not None:
+        name = elector.settings.name
+        metrics.add_gauge(
+            "leader_election_master_status",
+            "1 where this process leads, 0 where another does.",
+            ("name",),
+            lambda: {(name,): float(elector.is_leader())},
+        )

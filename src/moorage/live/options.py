@@ -1,0 +1,105 @@
+"""What the command line and the configuration file say about the process."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from moorage.config import Config, LeaderElection, default_config, load_config
+from moorage.engine.engine import default_registry
+from moorage.errors import InputError
+from moorage.framework.registry import Registry
+from moorage.kube.access import ClusterAccess, load_access
+from moorage.kube.election import ElectionSettings
+from moorage.live.configz import complete_document
+
+ALWAYS_ALLOWED: Final = ("/healthz", "/readyz", "/livez")
+
+
+@dataclass(frozen=True)
+class Serving:
+    """The HTTPS endpoint. Port 0 means none; without certificate files it makes its own certificate."""
+
+    address: str = "0.0.0.0"
+    port: int = 10259
+    certificate: Path | None = None
+    key: Path | None = None
+    always_allowed: Sequence[str] = ALWAYS_ALLOWED
+
+
+@dataclass(frozen=True)
+class Options:
+    """Everything a process needs to know before it starts."""
+
+    config: Config
+    registry: Registry
+    access: ClusterAccess
+    serving: Serving
+    #: The configuration as the user would write it in full.
+    document: dict[str, Any] = field(repr=False)
+
+    @property
+    def election(self) -> ElectionSettings | None:
+        """The lease to lead by; None where no other instance is expected."""
+        wanted = self.config.leader_election
+        if not wanted.leader_elect:
+            return None
+        return ElectionSettings(
+            name=wanted.resource_name,
+            namespace=wanted.resource_namespace,
+            lease_duration=wanted.lease_duration.seconds,
+            renew_deadline=wanted.renew_deadline.seconds,
+            retry_period=wanted.retry_period.seconds,
+        )
+
+
+def make_options(
+    *,
+    config_file: Path | None = None,
+    kubeconfig: str = "",
+    master: str = "",
+    plugins: Sequence[str] = (),
+    leader_election: dict[str, Any] | None = None,
+    serving: Serving | None = None,
+) -> Options:
+    """Read the files and check everything that can be checked before the cluster is asked. Raises InputError.
+
+    `leader_election` holds the fields that flags set: they win over the file's.
+    """
+    registry = default_registry()
+    registry.register_entry_points()
+    for reference in plugins:
+        registry.register_named(reference)
+    text = _read(config_file) if config_file is not None else None
+    config = _with_flags(_load(text, config_file, registry), leader_election or {})
+    if config.extenders:
+        raise InputError("extenders are not supported yet: remove them", where=f"{config_file}: extenders")
+    options = Options(
+        config=config,
+        registry=registry,
+        access=load_access(config.client_connection.kubeconfig or kubeconfig, master=master),
+        serving=serving or Serving(),
+        document=complete_document(text, config.leader_election),
+    )
+    _ = options.election
+    return options
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError(error.strerror or str(error), where=str(path)) from None
+
+
+def _load(text: bytes | None, path: Path | None, registry: Registry) -> Config:
+    if text is None:
+        return default_config(registry_points=registry.points)
+    return load_config(text, source=str(path), registry_points=registry.points)
+
+
+def _with_flags(config: Config, fields: dict[str, Any]) -> Config:
+    election: LeaderElection = msgspec.structs.replace(config.leader_election, **fields)
+    return msgspec.structs.replace(config, leader_election=election)

@@ -1,0 +1,135 @@
+"""The life of the process: follow the cluster, lead or wait for the lease, serve, stop."""
+
+import asyncio
+import logging
+import signal
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+from moorage import __version__
+from moorage.kube.election import LeaderElector, LeadershipLost
+from moorage.kube.reviews import Reviewer
+from moorage.kube.transport import Client
+from moorage.live.endpoint import Endpoint
+from moorage.live.health import Health
+from moorage.live.measuring import add_gauges
+from moorage.live.options import Options
+from moorage.live.scheduler import Scheduler
+from moorage.observe.exposition import Exposition
+
+logger = logging.getLogger(__name__)
+
+USER_AGENT = f"moorage-scheduler/{__version__}"
+
+
+def run(options: Options) -> int:
+    """Run until told to stop (0) or until leadership is lost (1). Returns the exit status."""
+    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        return runner.run(_run(options))
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed: half the CPU a request."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+async def _run(options: Options) -> int:
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    try:
+        await run_until(options, stopping)
+    except LeadershipLost as lost:
+        logger.error("leader election lost: %s", lost)
+        return 1
+    logger.info("stopped")
+    return 0
+
+
+async def run_until(options: Options, stopping: asyncio.Event) -> None:
+    """Run the scheduler until `stopping` is set. Raises LeadershipLost when somebody else may be leading."""
+    # Renewing the lease must not queue behind the work it protects: it has a client of its own.
+    async with (
+        Client(options.access, user_agent=USER_AGENT) as client,
+        Client(options.access, user_agent=f"{USER_AGENT} leader-election", connections=2) as lease_client,
+    ):
+        settings = options.election
+        elector = LeaderElector(lease_client, settings, on_new_leader=_log_leader) if settings else None
+        scheduler = Scheduler(
+            client, options.config, options.registry, may_act=elector.is_leader if elector else lambda: True
+        )
+        add_gauges(scheduler, elector)
+        health = _health(scheduler, elector, stopping)
+        exposition = Exposition(scheduler.metrics)
+        async with Endpoint(options.serving, Reviewer(client), health, exposition, options.document):
+            await _live(scheduler, elector, stopping, delay=options.config.delay_cache_until_active)
+
+
+async def _live(scheduler: Scheduler, elector: LeaderElector | None, stopping: asyncio.Event, *, delay: bool) -> None:
+    async def lead() -> None:
+        await _together(scheduler.lead(stopping), scheduler.follow() if delay and elector else None)
+
+    leading = _lead_when_elected(elector, lead, stopping) if elector else lead()
+    await _together(leading, None if delay and elector else scheduler.follow())
+
+
+async def _lead_when_elected(
+    elector: LeaderElector, lead: Callable[[], Coroutine[Any, Any, None]], stopping: asyncio.Event
+) -> None:
+    """Lead once elected. Told to stop before that, stop waiting; after that, `lead` ends by itself."""
+    began = False
+
+    async def work() -> None:
+        nonlocal began
+        began = True
+        await lead()
+
+    running = asyncio.create_task(elector.run(work))
+    told = asyncio.create_task(stopping.wait())
+    try:
+        await asyncio.wait([running, told], return_when=asyncio.FIRST_COMPLETED)
+        if not began and not running.done():
+            running.cancel()
+            await asyncio.wait([running])
+            return
+        await running
+    finally:
+        told.cancel()
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
+
+
+async def _together(main: Coroutine[Any, Any, None], beside: Coroutine[Any, Any, None] | None) -> None:
+    """Run `main` with `beside` until `main` ends; `beside` ends first only by breaking, and that is passed on."""
+    tasks = [asyncio.ensure_future(one) for one in (main, beside) if one is not None]
+    try:
+        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    for task in ended:
+        task.result()
+
+
+def _health(scheduler: Scheduler, elector: LeaderElector | None, stopping: asyncio.Event) -> Health:
+    health = Health()
+    if elector is not None:
+        # A process that lost its lease ends: as long as it answers at all, this holds.
+        health.add("leaderElection", lambda: "", "healthz", "readyz")
+    health.add("shutdown", lambda: "the process is stopping" if stopping.is_set() else "", "readyz")
+    health.add(
+        "sched-handler-sync",
+        lambda: "" if scheduler.synced.is_set() else "the cluster has not been read yet",
+        "readyz",
+    )
+    return health
+
+
+def _log_leader(identity: str) -> None:
+    logger.info("the leader is %s", identity)

@@ -1,0 +1,113 @@
+"""kube-scheduler's metrics, by its names, labels and buckets, so that its dashboards and alerts work unchanged."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from moorage.observe.series import Counter, Histogram, exponential
+
+_CYCLE: Final = exponential(0.001, 2, 15)
+_POINT: Final = exponential(0.0001, 2, 12)
+_PLUGIN: Final = exponential(0.00001, 1.5, 20)
+
+#: Values by label values, worked out when somebody asks.
+Reading = Callable[[], Mapping[tuple[str, ...], float]]
+
+SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
+
+
+@dataclass(frozen=True)
+class Gauge:
+    """A value that is read when somebody asks."""
+
+    name: str
+    text: str
+    labels: tuple[str, ...]
+    read: Reading
+    #: Some of what is read has only ever grown.
+    is_counter: bool = False
+
+
+class SchedulerMetrics:
+    """What the scheduler counts. Gauges are added by whoever holds what they show."""
+
+    def __init__(self) -> None:
+        self.schedule_attempts = Counter(
+            "scheduler_schedule_attempts_total",
+            "Attempts to schedule a pod, by how they ended.",
+            ("result", "profile"),
+        )
+        self.attempt_duration = Histogram(
+            "scheduler_scheduling_attempt_duration_seconds",
+            "Time an attempt took: the decision and, where there is one, the binding.",
+            _CYCLE,
+            ("result", "profile"),
+        )
+        self.algorithm_duration = Histogram(
+            "scheduler_scheduling_algorithm_duration_seconds", "Time a decision took.", _CYCLE
+        )
+        self.sli_duration = Histogram(
+            "scheduler_pod_scheduling_sli_duration_seconds",
+            "Time from when a pod could first be scheduled until it was, however many attempts it took.",
+            exponential(0.01, 2, 20),
+            ("attempts",),
+        )
+        self.pod_attempts = Histogram(
+            "scheduler_pod_scheduling_attempts", "Attempts a scheduled pod needed.", exponential(1, 2, 5)
+        )
+        self.preemption_attempts = Counter(
+            "scheduler_preemption_attempts_total", "How often preemption was considered."
+        )
+        self.preemption_victims = Histogram(
+            "scheduler_preemption_victims", "Pods chosen to leave, for each preemption.", exponential(1, 2, 7)
+        )
+        self.permit_wait = Histogram(
+            "scheduler_permit_wait_duration_seconds", "Time pods were held at Permit.", _CYCLE, ("result",)
+        )
+        self.point_duration = Histogram(
+            "scheduler_framework_extension_point_duration_seconds",
+            "Time all plugins of an extension point took.",
+            _POINT,
+            ("extension_point", "status", "profile"),
+        )
+        self.hint_duration = Histogram(
+            "scheduler_queueing_hint_execution_duration_seconds",
+            "Time a plugin took to say whether an event helps a pod.",
+            _PLUGIN,
+            ("plugin", "event", "hint"),
+        )
+        self.gauges: list[Gauge] = []
+
+    @property
+    def counters(self) -> list[Counter]:
+        """Every counter."""
+        return [one for one in vars(self).values() if isinstance(one, Counter)]
+
+    @property
+    def histograms(self) -> list[Histogram]:
+        """Every histogram."""
+        return [one for one in vars(self).values() if isinstance(one, Histogram)]
+
+    def add_gauge(self, name: str, text: str, labels: tuple[str, ...], read: Reading) -> None:
+        """Show a value that is read when somebody asks."""
+        self.gauges.append(Gauge(name, text, labels, read))
+
+    def add_counter(self, name: str, text: str, labels: tuple[str, ...], read: Reading) -> None:
+        """Show a count that somebody else keeps."""
+        self.gauges.append(Gauge(name, text, labels, read, is_counter=True))
+
+    # What happens to pods.
+
+    def scheduled(self, profile: str, attempts: int, *, attempt: float, since_ready: float | None) -> None:
+        """A pod was bound; times in seconds."""
+        self.schedule_attempts.inc(SCHEDULED, profile)
+        self.attempt_duration.observe(attempt, SCHEDULED, profile)
+        self.pod_attempts.observe(attempts)
+        if since_ready is not None:
+            self.sli_duration.observe(since_ready, "15+" if attempts >= 15 else str(attempts))
+
+    def failed(self, profile: str, *, is_error: bool, attempt: float) -> None:
+        """An attempt ended without a node."""
+        result = ERROR if is_error else UNSCHEDULABLE
+        self.schedule_attempts.inc(result, profile)
+        self.attempt_duration.observe(attempt, result, profile)

@@ -1,0 +1,65 @@
+"""Counters and histograms that cost next to nothing to count; a scrape pays for the rest.
+
+A scheduler counts a dozen things a pod, thousands of times a second, on one thread. So no locks and no label objects:
+a counter is a dict, a histogram a list of numbers for each set of label values.
+"""
+
+from bisect import bisect_left
+from collections import Counter as Tally
+from collections.abc import Sequence
+
+
+def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
+    """The upper bounds of `count` buckets, each `factor` times the one before."""
+    return tuple(start * factor**index for index in range(count))
+
+
+class Counter:
+    """Counts by label values, given in the order of `labels`."""
+
+    def __init__(self, name: str, text: str, labels: Sequence[str] = ()) -> None:
+        self.name = name
+        self.text = text
+        self.labels = tuple(labels)
+        self.values: Tally[tuple[str, ...]] = Tally()
+
+    def inc(self, *labels: str) -> None:
+        """Count one more."""
+        self.values[labels] += 1
+
+
+class Observations:
+    """The observations of one set of label values."""
+
+    __slots__ = ("_bounds", "counts", "total")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self._bounds = bounds
+        #: How many fell into each bucket, not cumulated; the last is for what exceeds every bound.
+        self.counts = [0] * (len(bounds) + 1)
+        self.total = 0.0
+
+    def add(self, value: float) -> None:
+        """Count one observation."""
+        self.counts[bisect_left(self._bounds, value)] += 1
+        self.total += value
+
+
+class Histogram:
+    """Distributions by label values, given in the order of `labels`."""
+
+    def __init__(self, name: str, text: str, bounds: tuple[float, ...], labels: Sequence[str] = ()) -> None:
+        self.name = name
+        self.text = text
+        self.bounds = bounds
+        self.labels = tuple(labels)
+        self.values: dict[tuple[str, ...], Observations] = {}
+        if not labels:
+            self.values[()] = Observations(bounds)
+
+    def observe(self, value: float, *labels: str) -> None:
+        """Count one observation."""
+        observations = self.values.get(labels)
+        if observations is None:
+            observations = self.values[labels] = Observations(self.bounds)
+        observations.add(value)
