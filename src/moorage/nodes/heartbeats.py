@@ -36,7 +36,7 @@ _NODES = resource_of("Node")
 class Heartbeats:
     """The heartbeats of nodes that `begin`, until they `pause` or `end`. At most `rate` renewals a second."""
 
-    def __init__(self, client: Client, *, clock: Callable[[], float], rate: float = 100.0) -> None:
+    def __init__(self, client: Client, *, clock: Callable[[], float], rate: float = 150.0) -> None:
         self._client = client
         self._clock = clock
         self._rate = rate

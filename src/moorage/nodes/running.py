@@ -21,7 +21,7 @@ async def run_nodes(
     shapes: Sequence[NodeShape],
     *,
     pace: Pace | None = None,
-    heartbeat_rate: float = 100.0,
+    heartbeat_rate: float = 150.0,
     clock: Callable[[], float] = time.time,
     on_ready: Callable[[], None] | None = None,
 ) -> None:

@@ -1,0 +1,67 @@
+"""What every object carries, as controllers read it."""
+
+from typing import ClassVar
+
+from moorage import objects
+from moorage.objects import KubeObject, Struct
+
+
+class OwnerReference(objects.OwnerReference, frozen=True, gc=False):
+    """An owner, and whether it may not go in the foreground before this object has."""
+
+    block_owner_deletion: bool = False
+
+
+class ObjectMeta(objects.ObjectMeta, frozen=True):
+    """Metadata with owners in full."""
+
+    owner_references: tuple[OwnerReference, ...] = ()
+
+    @property
+    def controller(self) -> OwnerReference | None:
+        """The owner that manages the object."""
+        return next((owner for owner in self.owner_references if owner.controller), None)
+
+    @property
+    def is_terminating(self) -> bool:
+        return bool(self.deletion_timestamp)
+
+
+class Managed(KubeObject, frozen=True):
+    """Any object: of kinds nobody here reads more of, this is all there is."""
+
+    metadata: ObjectMeta = ObjectMeta()
+
+
+class Condition(Struct, frozen=True):
+    """One entry of a status' conditions, with both its times."""
+
+    type: str = ""
+    status: str = ""
+    reason: str = ""
+    message: str = ""
+    last_transition_time: str = ""
+    last_update_time: str = ""
+    last_probe_time: str | None = None
+    observed_generation: int = 0
+
+
+class NamespaceSpec(Struct, frozen=True):
+    """spec: who must have finished before the namespace goes."""
+
+    finalizers: tuple[str, ...] = ()
+
+
+class Namespace(Managed, frozen=True):
+    """A namespace."""
+
+    API_VERSION: ClassVar[str] = "v1"
+    KIND: ClassVar[str] = "Namespace"
+    NAMESPACED: ClassVar[bool] = False
+
+    spec: NamespaceSpec = NamespaceSpec()
+
+
+def condition_of(conditions: tuple[Condition, ...], kind: str) -> Condition | None:
+    """The condition of a type, if it is there."""
+    return next((condition for condition in conditions if condition.type == kind), None)

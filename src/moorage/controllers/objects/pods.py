@@ -1,0 +1,102 @@
+"""Pods, as far as those who own and count them need."""
+
+from typing import Any, ClassVar
+
+from moorage.controllers.objects.meta import Condition, Managed, condition_of
+from moorage.kube.stamps import parse_time
+from moorage.objects import PersistentVolumeClaimSource, Struct, Toleration
+
+
+class EphemeralVolume(Struct, frozen=True):
+    """A volume whose claim is made for the pod, from this template."""
+
+    volume_claim_template: dict[str, Any] = {}
+
+
+class PodVolume(Struct, frozen=True):
+    """A volume that comes from a claim."""
+
+    name: str = ""
+    persistent_volume_claim: PersistentVolumeClaimSource | None = None
+    ephemeral: EphemeralVolume | None = None
+
+
+class PodSpec(Struct, frozen=True):
+    """spec: where the pod is and which claims it uses."""
+
+    node_name: str = ""
+    volumes: tuple[PodVolume, ...] = ()
+    tolerations: tuple[Toleration, ...] = ()
+
+
+class TerminatedState(Struct, frozen=True, gc=False):
+    """How a container ended."""
+
+    exit_code: int = 0
+    finished_at: str = ""
+
+
+class ContainerState(Struct, frozen=True):
+    """Of a container's state, its end."""
+
+    terminated: TerminatedState | None = None
+
+
+class ContainerStatus(Struct, frozen=True):
+    """How often a container was started again, and how it ended."""
+
+    name: str = ""
+    restart_count: int = 0
+    state: ContainerState = ContainerState()
+
+
+class PodStatus(Struct, frozen=True):
+    """status: how the pod is."""
+
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+    container_statuses: tuple[ContainerStatus, ...] = ()
+
+
+class Pod(Managed, frozen=True):
+    """A pod."""
+
+    API_VERSION: ClassVar[str] = "v1"
+    KIND: ClassVar[str] = "Pod"
+
+    spec: PodSpec = PodSpec()
+    status: PodStatus = PodStatus()
+
+    @property
+    def is_finished(self) -> bool:
+        return self.status.phase in ("Succeeded", "Failed")
+
+    @property
+    def is_active(self) -> bool:
+        """Whether it counts as a replica: neither finished nor on its way out."""
+        return not self.is_finished and not self.metadata.deletion_timestamp
+
+    @property
+    def is_ready(self) -> bool:
+        return any(item.type == "Ready" and item.status == "True" for item in self.status.conditions)
+
+    @property
+    def ready_since(self) -> float | None:
+        """When it became ready, if it is."""
+        ready = condition_of(self.status.conditions, "Ready")
+        if ready is None or ready.status != "True":
+            return None
+        return parse_time(ready.last_transition_time)
+
+    @property
+    def restarts(self) -> int:
+        return max((item.restart_count for item in self.status.container_statuses), default=0)
+
+    def available_in(self, min_ready_seconds: int, now: float) -> float | None:
+        """In how many seconds the pod counts as available: 0 if it does, None if it is not ready."""
+        if not self.is_ready:
+            return None
+        if not min_ready_seconds:
+            return 0.0
+        since = self.ready_since
+        return None if since is None else max(0.0, since + min_ready_seconds - now)

@@ -1,0 +1,57 @@
+"""`run_controllers`: the controllers of a small cluster, on any API server, until cancelled."""
+
+import asyncio
+import time
+from collections.abc import Callable, Collection
+
+from moorage.controllers.deployments import DeploymentController
+from moorage.controllers.replicasets import ReplicaSetController
+from moorage.controllers.runtime.cluster import Cluster
+from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.informers import Informers
+from moorage.controllers.runtime.writer import Writer
+from moorage.errors import InputError
+from moorage.kube.lanes import Lanes
+from moorage.kube.recorder import EventRecorder
+from moorage.kube.transport import Client
+
+CONTROLLERS: tuple[type[Controller], ...] = (
+    DeploymentController,
+    ReplicaSetController,
+)
+"""All there are. Each works without the others, so that any may be left to somebody else."""
+
+
+async def run_controllers(
+    client: Client,
+    *,
+    only: Collection[str] = (),
+    clock: Callable[[], float] = time.time,
+    on_ready: Callable[[], None] | None = None,
+) -> None:
+    """Run the controllers (those named in `only`, or all) until cancelled.
+
+    `on_ready` is called once the cluster is known and work begins. Raises InputError for a name that is none.
+    """
+    chosen = _chosen(only)
+    recorder = EventRecorder(Lanes(client), controller="moorage-controllers")
+    cluster = Cluster(Informers(client), Writer(client), recorder, clock)
+    controllers = [make(cluster) for make in chosen]
+    async with asyncio.TaskGroup() as group:
+
+        def begin() -> None:
+            for controller in controllers:
+                group.create_task(controller.run(), name=controller.name)
+            if on_ready is not None:
+                on_ready()
+
+        group.create_task(recorder.run(), name="controllers' events")
+        group.create_task(cluster.informers.run(on_synced=begin), name="controllers' informers")
+
+
+def _chosen(only: Collection[str]) -> list[type[Controller]]:
+    names = [each.name for each in CONTROLLERS]
+    for name in only:
+        if name not in names:
+            raise InputError(f"no controller is called {name!r}: expected one of {', '.join(names)}")
+    return [each for each in CONTROLLERS if not only or each.name in only]

@@ -1,0 +1,9 @@
+"""What controllers are made of.
+
+controller    a queue of keys and what to do with one
+informers     one informer for each kind, shared; indexes over what they hold
+expectations  what was just written and has not come back yet
+writer        creating, patching and deleting objects
+ownership     who owns what: adopting, releasing
+cluster       the above, as one thing that every controller is given
+"""

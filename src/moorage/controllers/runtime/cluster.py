@@ -1,0 +1,23 @@
+"""The cluster, as every controller is given it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from moorage.controllers.runtime.informers import Informers
+from moorage.controllers.runtime.writer import Writer
+from moorage.kube.recorder import EventRecorder
+from moorage.kube.stamps import time_stamp
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is known of it, and how to change it. `clock` tells seconds since 1970."""
+
+    informers: Informers
+    writer: Writer
+    recorder: EventRecorder
+    clock: Callable[[], float]
+
+    def now(self) -> str:
+        """This moment, as the API writes it."""
+        return time_stamp(self.clock())

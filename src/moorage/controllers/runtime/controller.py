@@ -1,0 +1,53 @@
+"""A controller: keys that want attention, and what to do with one."""
+
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar
+
+from moorage.controllers.objects.meta import Managed
+from moorage.controllers.runtime.cluster import Cluster
+from moorage.controllers.runtime.informers import key_of
+from moorage.kube.informer import Key
+from moorage.kube.recorder import NORMAL
+from moorage.kube.workqueue import WorkQueue
+from moorage.objects import ObjectReference
+
+
+class Controller(ABC):
+    """Brings objects of one kind to the state they ask for, one key at a time.
+
+    A subclass asks the cluster's informers to tell it of changes when it is made, adds keys to `queue`, and brings
+    one up to date in `sync`. What `sync` raises is tried again later.
+    """
+
+    name: ClassVar[str]
+    workers: ClassVar[int] = 4
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.queue: WorkQueue[Any] = WorkQueue(self.name)
+
+    @abstractmethod
+    async def sync(self, key: Any) -> float | None:
+        """Do for one object what has to be done. Returns after how many seconds to look at it again, if at all."""
+
+    async def run(self) -> None:
+        """Work until cancelled."""
+        await self.queue.run(self.sync, workers=self.workers)
+
+    def enqueue(self, old: Managed | None, new: Managed | None) -> None:
+        """Look at whatever has changed."""
+        self.queue.add(_key_of_either(old, new))
+
+    def record(self, regarding: Managed, reason: str, note: str, *, action: str, event_type: str = NORMAL) -> None:
+        """Note for people what happened to an object."""
+        meta = regarding.metadata
+        reference = ObjectReference(
+            regarding.API_VERSION, regarding.KIND, meta.namespace, meta.name, meta.uid, meta.resource_version
+        )
+        self.cluster.recorder.record(reference, reason=reason, action=action, note=note, type=event_type)
+
+
+def _key_of_either(old: Managed | None, new: Managed | None) -> Key:
+    changed = new if new is not None else old
+    assert changed is not None, "a change has an old or a new state"
+    return key_of(changed)
