@@ -65,7 +65,7 @@ SPECIAL = {
 SCALARS = {"string", "bool", "int32", "int64", "float64"}
 
 _IMPORT = re.compile(r'^(?:import)?\s*(?:(\w+)\s+)?"(k8s\.io/[^"]+)"', re.M)
-_STRUCT = re.compile(r"^type (\w+) struct ?\{(?:\n(.*?)^)?\}", re.M | re.S)
+_STRUCT = re.compile(r"^((?://[^\n]*\n)*)type (\w+) struct ?\{(?:\n(.*?)^)?\}", re.M | re.S)
 _ALIAS = re.compile(r"^type (\w+) ([\w\[\].*]+)(?:\s*//.*)?$", re.M)
 _GROUPED_ALIAS = re.compile(r"^\t(\w+) (string|int32)$", re.M)
 _FIELD = re.compile(r"^\t(?:(\w+)\s+)?([\w\[\].*]+)\s+`([^`]*)`", re.M)
@@ -77,6 +77,7 @@ class Struct:
     package: str
     body: str
     imports: dict[str, str]
+    is_atomic: bool = False
 
 
 @dataclass
@@ -100,8 +101,8 @@ def main() -> None:
 
 def read_file(package: str, text: str, source: Source) -> None:
     imports = {alias or path.rsplit("/", 1)[1]: path for alias, path in _IMPORT.findall(text)}
-    for name, body in _STRUCT.findall(text):
-        source.structs[f"{package}.{name}"] = Struct(package, body, imports)
+    for comment, name, body in _STRUCT.findall(text):
+        source.structs[f"{package}.{name}"] = Struct(package, body, imports, "+structType=atomic" in comment)
     scope = Struct(package, "", imports)
     for name, target in _ALIAS.findall(text) + _GROUPED_ALIAS.findall(text):
         source.aliases[f"{package}.{name}"] = (target, scope)
@@ -112,7 +113,7 @@ def package_lines(package: str, source: Source) -> Iterator[str]:
     for name in sorted(source.structs):
         struct = source.structs[name]
         if struct.package == package and name not in SPECIAL:
-            yield name.removeprefix(f"{package}.")
+            yield name.removeprefix(f"{package}.") + (" atomic" if struct.is_atomic else "")
             yield from (f" {line}" for line in struct_lines(struct, source) if line)
 
 

@@ -1,14 +1,14 @@
 """Formats: what a body is written in, and what the client would like the answer in."""
 
-import json
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-import yaml
 
 from moorage.apiserver import status
 from moorage.apiserver.fields import protobuf
+from moorage.errors import InputError
+from moorage.values import yaml
 
 Json = dict[str, Any]
 
@@ -65,8 +65,7 @@ def encode(obj: Any, answer: Answer = PLAIN) -> bytes:
 
 def to_yaml(data: bytes) -> bytes:
     """JSON bytes as YAML."""
-    text: str = yaml.dump(_decode(data), Dumper=yaml.CSafeDumper, default_flow_style=False)
-    return text.encode()
+    return yaml.dump(_decode(data)).encode()
 
 
 def read_object(body: bytes, content_type: str, struct: str = "") -> Json:
@@ -98,9 +97,8 @@ def read_json(body: bytes) -> Any:
 
 def _read_yaml(body: bytes) -> Any:
     try:
-        loaded = yaml.load(body, Loader=yaml.CSafeLoader)
-        return json.loads(json.dumps(loaded, default=str))
-    except (yaml.YAMLError, UnicodeDecodeError, RecursionError, TypeError, ValueError) as error:
+        return yaml.load(body)
+    except InputError as error:
         raise status.bad_request(f"yaml: {error}") from error
 
 

@@ -19,4 +19,5 @@ class Operation:
     is_dry_run: bool = False
     field_validation: str = ""
     field_manager: str = ""
+    is_apply: bool = False
     warnings: list[str] = field(default_factory=list)

@@ -7,6 +7,7 @@ from typing import Any
 from moorage.apiserver import status
 from moorage.apiserver.clock import Clock
 from moorage.apiserver.kinds import BUILT_IN, Kind
+from moorage.apiserver.patch.shapes import Built, ObjectShape, Shape
 from moorage.apiserver.selectors import SELECTABLE, FieldPaths
 from moorage.apiserver.store import Collection, Store
 from moorage.apiserver.strategy import Strategy, Table
@@ -42,6 +43,13 @@ class Resource:
     def forbidden(self, name: str, why: str) -> status.StatusError:
         """403 for an object of this resource."""
         return status.forbidden(self.kind.plural, self.kind.group, name, why)
+
+
+def shape_of(resource: Resource) -> Shape:
+    """How objects of a resource take part in server-side apply."""
+    if resource.custom is not None:
+        return ObjectShape(resource.custom.schema)
+    return Built(resource.kind.struct)
 
 
 @dataclass(slots=True)

@@ -1,7 +1,7 @@
 """The shape of every built-in kind: which fields a struct has, their types, and how they are merged.
 
 table.txt is the one source (tools/field_table.py writes it from the API types of Kubernetes). A line `[package]` opens
-a package, an unindented line a struct, and each indented line is a field:
+a package, an unindented line a struct (`atomic` where it is merged as a whole), and each indented line is a field:
 
     NUMBER NAME TYPE MARK...
 

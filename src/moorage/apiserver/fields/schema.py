@@ -46,6 +46,7 @@ class Struct:
     name: str
     fields: dict[str, Field]
     own: tuple[Field, ...]
+    is_atomic: bool = False
 
 
 def struct(name: str) -> Struct:
@@ -65,12 +66,14 @@ def struct_names() -> tuple[str, ...]:
 
 @cache
 def _structs() -> dict[str, Struct]:
-    declared = _read(files(__package__).joinpath("table.txt").read_text("utf-8"))
-    return {name: Struct(name, _flatten(name, declared), tuple(own)) for name, own in declared.items()}
+    declared, atomic = _read(files(__package__).joinpath("table.txt").read_text("utf-8"))
+    return {name: Struct(name, _flatten(name, declared), tuple(own), name in atomic) for name, own in declared.items()}
 
 
-def _read(text: str) -> dict[str, list[Field]]:
+def _read(text: str) -> tuple[dict[str, list[Field]], set[str]]:
+    """The declared fields of each struct, and which structs are atomic."""
     declared: dict[str, list[Field]] = {}
+    atomic: set[str] = set()
     package, current = "", ""
     for line in text.splitlines():
         if line.startswith("["):
@@ -78,9 +81,12 @@ def _read(text: str) -> dict[str, list[Field]]:
         elif line.startswith(" "):
             declared[current].append(_field(line.split(), package))
         else:
-            current = f"{package}.{line}"
+            name, *marks = line.split()
+            current = f"{package}.{name}"
             declared[current] = []
-    return declared
+            if marks:
+                atomic.add(current)
+    return declared, atomic
 
 
 def _field(words: list[str], package: str) -> Field:

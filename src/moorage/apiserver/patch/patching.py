@@ -8,6 +8,7 @@ from moorage.apiserver.operation import Operation
 from moorage.apiserver.patch import json as json_patch
 from moorage.apiserver.patch import merge as merge_patch
 from moorage.apiserver.patch import strategic
+from moorage.apiserver.patch.apply import apply
 from moorage.apiserver.requests import Request
 from moorage.apiserver.store import Item
 from moorage.apiserver.verbs import bodies
@@ -24,6 +25,8 @@ APPLY_PATCH = "application/apply-patch+yaml"
 
 def patch_object(operation: Operation, request: Request) -> tuple[Item, bool]:
     """Patch the object of the operation. Answers it, and whether it is new (server-side apply creates)."""
+    if request.content_type.partition(";")[0].strip() == APPLY_PATCH:
+        return apply(operation, request)
     patched = editor(request, operation.resource.kind.struct)
 
     def edit(old: Json) -> Json:
@@ -43,8 +46,8 @@ def edit_document(document: Json, request: Request, struct: str) -> Json:
 def editor(request: Request, struct: str) -> Edit:
     """The function that a patch is: from the old object to the new one. Custom kinds have no struct."""
     media_type = request.content_type.partition(";")[0].strip()
-    accepted = [JSON_PATCH, MERGE_PATCH, *([STRATEGIC_PATCH] if struct else [])]
-    if media_type not in accepted:
+    accepted = [JSON_PATCH, MERGE_PATCH, *([STRATEGIC_PATCH] if struct else []), APPLY_PATCH]
+    if media_type not in accepted[:-1]:
         raise status.unsupported_media_type(accepted)
     patch = media.read_json(request.body)
     if media_type == JSON_PATCH:

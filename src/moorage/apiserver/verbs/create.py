@@ -73,6 +73,8 @@ def prepare_metadata(operation: Operation, metadata: Json) -> None:
         raise status.bad_request("resourceVersion should not be set on objects to be created")
     for name in ("deletionTimestamp", "deletionGracePeriodSeconds", "selfLink", "resourceVersion", "generation"):
         metadata.pop(name, None)
+    if not operation.is_apply:
+        metadata.pop("managedFields", None)
     metadata["uid"] = str(uuid.UUID(int=_names.getrandbits(128), version=4))
     metadata["creationTimestamp"] = operation.registry.clock.stamp()
     if operation.resource.kind.counts_generations:

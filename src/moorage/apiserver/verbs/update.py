@@ -5,6 +5,8 @@ from typing import Any
 
 from moorage.apiserver import status
 from moorage.apiserver.operation import Operation
+from moorage.apiserver.patch.managers import Manager, track_update
+from moorage.apiserver.registry import shape_of
 from moorage.apiserver.requests import parse_revision
 from moorage.apiserver.store import Item
 from moorage.apiserver.validation.faults import Faults
@@ -78,6 +80,7 @@ def store_change(operation: Operation, item: Item, new: Json, old: Json) -> Item
         _prepare_status(operation, new, old)
     else:
         _prepare(operation, new, old)
+    _track(operation, new, old)
     _validate(operation, new, old)
     if new == old:
         return item
@@ -94,7 +97,7 @@ def _keep_metadata(new: Json, old: Json) -> None:
             new.pop(name, None)
     if "generateName" in old:
         new.setdefault("generateName", old["generateName"])
-    for name in ("labels", "annotations", "finalizers", "ownerReferences", "managedFields"):
+    for name in ("labels", "annotations", "finalizers", "ownerReferences"):
         if name in new and not new[name]:
             del new[name]
     new["resourceVersion"] = old["resourceVersion"]
@@ -110,6 +113,17 @@ def _prepare(operation: Operation, new: Json, old: Json) -> None:
         step(operation, new, old)
     if resource.kind.counts_generations and _is_new_generation(new, old, resource.kind.subresources):
         new["metadata"]["generation"] = old["metadata"].get("generation", 0) + 1
+
+
+def _track(operation: Operation, new: Json, old: Json) -> None:
+    """Keep account of who owns which field, where anybody asked for it."""
+    metadata = new["metadata"]
+    if operation.is_apply or not (metadata.get("managedFields") or old["metadata"].get("managedFields")):
+        return
+    manager = Manager(
+        operation.field_manager or "unknown", "Update", operation.resource.kind.api_version, operation.subresource
+    )
+    track_update(new, old, manager, shape_of(operation.resource), operation.registry.clock.stamp())
 
 
 def _is_new_generation(new: Json, old: Json, subresources: tuple[str, ...]) -> bool:
