@@ -68,13 +68,20 @@ def _restarting(pod: PodBuilder) -> PodBuilder:
 POD_TRAITS: Final[Mapping[str, Callable[[PodBuilder], PodBuilder]]] = {
     "small": lambda p: p.requests(cpu="300m", memory="200Mi"),
     "big": lambda p: p.requests(cpu="1500m", memory="1Gi"),
-    "too big": lambda p: p.requests(cpu="64"),
     "gpu": lambda p: p.requests({GPU: 1}, cpu="100m"),
     "cpu only": lambda p: p.requests(cpu="700m"),
+    "too big": lambda p: p.requests(cpu="64"),
     "second container": lambda p: p.container(requests={"memory": "300Mi"}),
     "init": lambda p: p.init_container(requests={"cpu": "2"}),
     "sidecar": lambda p: p.init_container(requests={"cpu": "200m"}, sidecar=True),
     "overhead": lambda p: p.overhead(cpu="250m"),
+    "web": lambda p: p.labels(app="web"),
+    "db": lambda p: p.labels(app="db"),
+    "namespace y": lambda p: p.namespace("y"),
+    "important": lambda p: p.priority(10),
+    "more important": lambda p: p.priority(20),
+    "unimportant": lambda p: p.priority(-5),
+    "modest": lambda p: p.priority(10, preempts=False),
     "tolerates gpu": lambda p: p.tolerates("gpu", "yes"),
     "tolerates all": lambda p: p.tolerates(),
     "tolerates slow": lambda p: p.tolerates("slow", effect="PreferNoSchedule"),
@@ -89,9 +96,6 @@ POD_TRAITS: Final[Mapping[str, Callable[[PodBuilder], PodBuilder]]] = {
     "port": lambda p: p.host_port(80),
     "port on address": lambda p: p.host_port(80, address="10.0.0.1"),
     "port of another": lambda p: p.host_port(80, address="10.0.0.2"),
-    "web": lambda p: p.labels(app="web"),
-    "db": lambda p: p.labels(app="db"),
-    "namespace y": lambda p: p.namespace("y"),
     "near web": lambda p: p.near(app="web", by=ZONE),
     "away from web": lambda p: p.away_from(app="web"),
     "away from db": lambda p: p.away_from(app="db", by=ZONE),
@@ -102,10 +106,6 @@ POD_TRAITS: Final[Mapping[str, Callable[[PodBuilder], PodBuilder]]] = {
     "spread nodes": lambda p: p.spread(app="db", by=HOSTNAME, max_skew=2),
     "spread softly": lambda p: p.spread(app="web", hard=False),
     "spread nodes softly": lambda p: p.spread(app="web", by=HOSTNAME, hard=False),
-    "important": lambda p: p.priority(10),
-    "more important": lambda p: p.priority(20),
-    "unimportant": lambda p: p.priority(-5),
-    "modest": lambda p: p.priority(10, preempts=False),
     "web image": lambda p: p.image("web:1"),
     "db image": lambda p: p.image("db"),
     "zonal claim": lambda p: p.claim("zonal"),
@@ -117,6 +117,28 @@ POD_TRAITS: Final[Mapping[str, Callable[[PodBuilder], PodBuilder]]] = {
     "started": lambda p: p.started("2026-01-01T00:00:00Z"),
     "started later": lambda p: p.started("2026-01-02T00:00:00Z"),
 }
+
+#: A pod has at most one trait of each line; the number says how many times as often it has none as any one of them.
+ALTERNATIVES: Final[tuple[tuple[int, tuple[str, ...]], ...]] = (
+    (2, ("small", "big", "gpu", "cpu only")),
+    (24, ("too big",)),
+    (8, ("second container", "init", "sidecar", "overhead")),
+    (1, ("web", "db")),
+    (4, ("namespace y",)),
+    (1, ("important", "more important", "unimportant", "modest")),
+    (2, ("tolerates gpu", "tolerates all", "tolerates slow")),
+    (40, ("selects ssd", "requires not hdd", "requires rank", "requires low rank")),
+    (40, ("requires names", "requires other name")),
+    (4, ("prefers ssd", "prefers zone")),
+    (16, ("port", "port on address", "port of another")),
+    (10, ("near web", "away from web", "away from db", "away from red web")),
+    (4, ("prefers near db", "prefers away from web")),
+    (10, ("spread zones", "spread nodes", "spread softly", "spread nodes softly")),
+    (3, ("web image", "db image")),
+    (50, ("zonal claim", "late claim", "exclusive claim", "disk")),
+    (50, ("restarting",)),
+    (8, ("terminating", "started", "started later")),
+)
 
 _CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
@@ -257,7 +279,7 @@ def nodes(name: str) -> st.SearchStrategy[Node]:
 
 def make_node(name: str, traits: list[str]) -> Node:
     """The node of this name with these traits."""
-    builder = a_node(name).allocatable(memory="4Gi", pods=6)
+    builder = a_node(name).allocatable(cpu="4", memory="4Gi", pods=5)
     for trait in traits:
         builder = NODE_TRAITS[trait](builder)
     return builder.build()
@@ -265,7 +287,8 @@ def make_node(name: str, traits: list[str]) -> Node:
 
 def pod_traits() -> st.SearchStrategy[list[str]]:
     """The traits of a pod."""
-    return st.lists(st.sampled_from(sorted(POD_TRAITS)), max_size=5, unique=True)
+    drawn = st.tuples(*(st.sampled_from([""] * plain + list(traits)) for plain, traits in ALTERNATIVES))
+    return drawn.map(lambda traits: [trait for trait in traits if trait])
 
 
 def make_pod(name: str, traits: list[str], *, node: str = "", nominated: str = "") -> Pod:

@@ -67,16 +67,28 @@ class History:
     steps: list[Step]
 
 
-KINDS = ("schedule", "schedule", "schedule", "place", "remove", "node", "drop", "promise", "burst", "namespace")
+KINDS = (
+    "schedule",
+    "schedule",
+    "schedule",
+    "schedule",
+    "place",
+    "remove",
+    "node",
+    "drop",
+    "promise",
+    "burst",
+    "namespace",
+)
 
 node_traits = st.lists(st.sampled_from(sorted(NODE_TRAITS)), max_size=4, unique=True).map(tuple)
 steps = st.builds(Step, st.sampled_from(KINDS), st.integers(0, 7), st.integers(0, len(NODE_NAMES) - 1), node_traits)
 histories = st.builds(
     History,
     st.sampled_from(sorted(CONFIGS)),
-    st.lists(pod_traits(), min_size=1, max_size=4),
-    st.lists(node_traits, max_size=10),
-    st.lists(steps, min_size=1, max_size=30),
+    st.lists(pod_traits(), min_size=1, max_size=5),
+    st.lists(node_traits, min_size=3, max_size=10),
+    st.lists(steps, min_size=6, max_size=30),
 )
 
 
