@@ -8,14 +8,17 @@ a path                whatever cluster that kubeconfig reaches; tests then leave
 import base64
 import contextlib
 import os
+import re
+import secrets
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from tests.cluster.scheduler_world import World, make_world
 from tools.control_plane.binaries import folder
 from tools.control_plane.processes import Process
 from tools.control_plane.running import Access, ControlPlane, kubectl, run
@@ -94,3 +97,11 @@ def reach(kubeconfig: Path, scratch: Path) -> Access:
 
 def _named(entries: list[dict[str, Any]], name: str) -> dict[str, Any]:
     return next(entry for entry in entries if entry["name"] == name)
+
+
+@pytest.fixture
+async def world(cluster: Access, request: pytest.FixtureRequest) -> AsyncIterator[World]:
+    """Nodes and pods of the test's own, and a scheduler to run on them."""
+    name = re.sub("[^a-z0-9]+", "-", request.node.name.lower().removeprefix("test_"))[:40].strip("-")
+    async with make_world(cluster, f"{name}-{secrets.token_hex(3)}") as made:
+        yield made
