@@ -1,0 +1,84 @@
+"""A whole cluster in this process: API server, hollow nodes, controllers, scheduler."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from moorage.apiserver.server import ApiServer
+from moorage.apiserver.server import Options as ServerOptions
+from moorage.controllers.running import run_controllers
+from moorage.kube.access import load_access
+from moorage.kube.transport import Client
+from moorage.live.options import Options as SchedulerOptions
+from moorage.live.options import Serving, make_options
+from moorage.live.process import run_until
+from moorage.nodes.running import run_nodes
+from moorage.nodes.shapes import NodeShape
+
+
+@dataclass(frozen=True)
+class ClusterOptions:
+    """What the cluster is made of. Port 0 takes any free one."""
+
+    shapes: Sequence[NodeShape]
+    port: int = 0
+    data_dir: Path | None = None
+    kubeconfig_out: Path | None = None
+    config: Path | None = None
+    plugins: Sequence[str] = field(default_factory=tuple)
+    with_scheduler: bool = True
+
+
+@dataclass(frozen=True)
+class EmbeddedCluster:
+    """A cluster that runs."""
+
+    server: ApiServer
+    client: Client
+    kubeconfig: Path
+
+
+@asynccontextmanager
+async def embedded_cluster(options: ClusterOptions) -> AsyncIterator[EmbeddedCluster]:
+    """Run a cluster until the block ends; its nodes are there when the block begins. Raises InputError."""
+    with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
+        kubeconfig = options.kubeconfig_out or Path(folder, "kubeconfig")
+        async with ApiServer(ServerOptions(port=options.port, data_dir=options.data_dir)) as server:
+            server.write_kubeconfig(kubeconfig)
+            access = load_access(kubeconfig)
+            scheduler = _scheduler(options, kubeconfig) if options.with_scheduler else None
+            async with Client(access) as client, _running(options, client, scheduler):
+                yield EmbeddedCluster(server, client, kubeconfig)
+
+
+@asynccontextmanager
+async def _running(options: ClusterOptions, client: Client, scheduler: SchedulerOptions | None) -> AsyncIterator[None]:
+    """Nodes, controllers and scheduler, all of them clients of the API server, until the block ends."""
+    ready, stopping = asyncio.Event(), asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        parts = [
+            group.create_task(run_nodes(client, options.shapes, on_ready=ready.set), name="nodes"),
+            group.create_task(run_controllers(client), name="controllers"),
+        ]
+        if scheduler is not None:
+            parts.append(group.create_task(run_until(scheduler, stopping), name="scheduler"))
+        await ready.wait()
+        try:
+            yield
+        finally:
+            stopping.set()
+            for part in parts:
+                part.cancel()
+
+
+def _scheduler(options: ClusterOptions, kubeconfig: Path) -> SchedulerOptions:
+    return make_options(
+        config_file=options.config,
+        kubeconfig=str(kubeconfig),
+        plugins=options.plugins,
+        leader_election={"leader_elect": False},
+        serving=Serving(port=0),
+    )

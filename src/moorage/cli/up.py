@@ -1,0 +1,98 @@
+"""moorage up: a cluster in one process, for kubectl."""
+
+import asyncio
+import signal
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from moorage.cli.plugins import PluginOption
+
+if TYPE_CHECKING:
+    from moorage.cli.embedded import ClusterOptions
+    from moorage.nodes.shapes import NodeShape
+
+_BAD_INPUT = 2
+
+
+def up(
+    nodes: Annotated[int, typer.Option(min=0, help="How many nodes, of each shape that gives no count.")] = 5,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="SHAPE", help="cpu=4,memory=16Gi,labels=disk:ssd,taints=gpu=yes:NoSchedule or a YAML file."
+        ),
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="A KubeSchedulerConfiguration.")] = None,
+    plugin: PluginOption = None,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The API server's port; 0 takes any free one.")] = 0,
+    data_dir: Annotated[
+        Path | None, typer.Option(help="Keep the cluster here, so that it outlives the process.")
+    ] = None,
+    kubeconfig_out: Annotated[Path, typer.Option(help="Where to write the admin's kubeconfig.")] = Path("kubeconfig"),
+    no_scheduler: Annotated[bool, typer.Option("--no-scheduler", help="Leave the pods to another scheduler.")] = False,
+) -> None:
+    """Run a cluster in this process until Ctrl-C: API server, nodes, workload controllers, scheduler.
+
+    Nothing else is needed: no Docker, no Go, nothing to download. Point kubectl at the kubeconfig it writes.
+    """
+    from moorage.cli.embedded import ClusterOptions
+    from moorage.errors import InputError
+
+    try:
+        options = ClusterOptions(
+            shapes=_shapes(node or [], nodes),
+            port=port,
+            data_dir=data_dir,
+            kubeconfig_out=kubeconfig_out,
+            config=config,
+            plugins=plugin or (),
+            with_scheduler=not no_scheduler,
+        )
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
+            runner.run(_serve(options))
+    except (InputError, OSError) as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(_BAD_INPUT) from None
+
+
+def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop where it is installed: it halves the cost of small requests."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _shapes(shapes: list[str], count: int) -> "list[NodeShape]":
+    from moorage.nodes.files import load_shapes
+    from moorage.nodes.shapes import NodeShape, parse_shape
+
+    if not shapes:
+        return [NodeShape(count=count)]
+    found: list[NodeShape] = []
+    for text in shapes:
+        if "=" in text:
+            found.append(parse_shape(text, count=count))
+        else:
+            found += load_shapes(Path(text), count=count)
+    return found
+
+
+async def _serve(options: "ClusterOptions") -> None:
+    from moorage.cli.embedded import embedded_cluster
+
+    stopping = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, stopping.set)
+    async with embedded_cluster(options) as cluster:
+        typer.echo(f"serving on {cluster.server.url} with {sum(shape.count for shape in options.shapes)} nodes")
+        typer.echo(f"in another terminal: export KUBECONFIG={cluster.kubeconfig.absolute()}")
+        typer.echo("                     kubectl create deployment web --image=nginx --replicas=3")
+        typer.echo("Ctrl-C stops it.")
+        await stopping.wait()
+    typer.echo("stopped")
