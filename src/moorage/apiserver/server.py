@@ -6,14 +6,12 @@ import logging
 import secrets
 import ssl
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Any
-from urllib.parse import unquote
-
-import yaml
-from aiohttp import web
+from urllib.parse import parse_qsl, unquote
 
 from moorage.apiserver import media, status
 from moorage.apiserver.api import Api
@@ -25,7 +23,9 @@ from moorage.apiserver.clock import Clock
 from moorage.apiserver.conversion import CONVERSIONS
 from moorage.apiserver.crd.definitions import Definitions
 from moorage.apiserver.durable import Durable
+from moorage.apiserver.http1 import Connection, Incoming, Outgoing, Stream
 from moorage.apiserver.loading import load
+from moorage.apiserver.metrics import Metrics
 from moorage.apiserver.registry import Registry, add_built_in
 from moorage.apiserver.requests import Request
 from moorage.apiserver.responses import Response
@@ -35,12 +35,19 @@ from moorage.apiserver.strategies import strategy_for
 from moorage.apiserver.tables import table_for
 from moorage.apiserver.verbs.watch import Watch
 from moorage.errors import InputError
+from moorage.values import yaml
 
 logger = logging.getLogger(__name__)
 
 BODY_LIMIT = 3 * 1024 * 1024
 _OPEN_PATHS = frozenset({"/healthz", "/livez", "/readyz", "/version"})
 _ADMIN = User("kubernetes-admin", (ADMIN_GROUP, "system:authenticated"))
+_ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
+_NO_QUERY: Mapping[str, str] = {}
+_NO_CACHE = ("Cache-Control", "no-cache, private")
+_WATCH_HEADERS = [("Content-Type", media.JSON), _NO_CACHE]
+_IDLE_SECONDS = 300.0
+_STOP_SECONDS = 2.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,40 +77,46 @@ class ApiServer:
             self.definitions
         )
         self.api = Api(self.registry, self.authenticator)
+        self.metrics = Metrics(self.store)
         self.authority = self._authority()
         self.admin_token = self.authenticator.add_token(_ADMIN, self._kept_token())
         self.url = ""
-        self._runner: web.ServerRunner | None = None
-        self._cleaning: asyncio.Future[Any] | None = None
-        self._watches: set[Watch] = set()
+        self._listening: asyncio.Server | None = None
+        self._connections: set[Connection] = set()
+        self._background: asyncio.Future[Any] | None = None
 
     async def __aenter__(self) -> "ApiServer":
+        loop = asyncio.get_running_loop()
         if self.durable is not None:
             load(self.registry, self.durable, self.definitions.install)
-            self.durable.start(asyncio.get_running_loop())
+            self.durable.start(loop)
             self.store.journal = self.durable
         bootstrap(self.registry)
-        server = web.Server(self._handle, request_factory=_request, access_log=None)
-        self._runner = web.ServerRunner(server, shutdown_timeout=2)
-        await self._runner.setup()
         options = self.options
-        site = web.TCPSite(self._runner, options.bind_address, options.port, ssl_context=self._tls())
-        await site.start()
-        self._cleaning = asyncio.gather(NamespaceCleaner(self.registry).run(), DefinitionCleaner(self.registry).run())
+        try:
+            self._listening = await loop.create_server(
+                self._connect, options.bind_address, options.port, ssl=self._tls(), backlog=1024
+            )
+        except OSError as error:
+            where = f"{options.bind_address}:{options.port}"
+            raise InputError(f"cannot listen: {error.strerror or error}", where=where) from error
+        cleaners = (NamespaceCleaner(self.registry), DefinitionCleaner(self.registry))
+        self._background = asyncio.gather(*(cleaner.run() for cleaner in cleaners), self._close_idle())
         host = f"[{options.bind_address}]" if ":" in options.bind_address else options.bind_address
-        self.url = f"https://{host}:{self._runner.addresses[0][1]}"
+        self.url = f"https://{host}:{self._listening.sockets[0].getsockname()[1]}"
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._cleaning is not None:
-            self._cleaning.cancel()
-            await asyncio.gather(self._cleaning, return_exceptions=True)
+        if self._listening is not None:
+            self._listening.close()
+        if self._background is not None:
+            self._background.cancel()
+            await asyncio.gather(self._background, return_exceptions=True)
         for collection in self.store.collections():
             collection.history.close()
-        if self._runner is not None:
-            await self._runner.cleanup()
+        await self._close_connections()
         if self.durable is not None:
             self.durable.close(self.store.revision)
 
@@ -115,20 +128,23 @@ class ApiServer:
     def kubeconfig(self) -> str:
         """An admin's kubeconfig."""
         cluster = {"server": self.url, "certificate-authority-data": base64.b64encode(self.ca).decode()}
-        config = {
-            "apiVersion": "v1",
-            "kind": "Config",
-            "clusters": [{"name": "moorage", "cluster": cluster}],
-            "users": [{"name": "admin", "user": {"token": self.admin_token}}],
-            "contexts": [{"name": "moorage", "context": {"cluster": "moorage", "user": "admin"}}],
-            "current-context": "moorage",
-        }
-        text: str = yaml.safe_dump(config, sort_keys=False)
-        return text
+        return yaml.dump(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "clusters": [{"name": "moorage", "cluster": cluster}],
+                "users": [{"name": "admin", "user": {"token": self.admin_token}}],
+                "contexts": [{"name": "moorage", "context": {"cluster": "moorage", "user": "admin"}}],
+                "current-context": "moorage",
+            }
+        )
 
     def write_kubeconfig(self, path: Path) -> None:
         """Write the admin's kubeconfig where only its owner may read it."""
-        write_private(path, self.kubeconfig().encode())
+        try:
+            write_private(path, self.kubeconfig().encode())
+        except OSError as error:
+            raise InputError(f"cannot write the kubeconfig: {error.strerror}", where=str(path)) from error
 
     def _authority(self) -> Authority:
         folder = self.options.data_dir
@@ -157,66 +173,126 @@ class ApiServer:
         context.verify_mode = ssl.CERT_OPTIONAL
         return context
 
-    async def _handle(self, http: web.BaseRequest) -> web.StreamResponse:
-        warnings: list[str] = []
-        try:
-            request = await self._read(http)
-            warnings = request.warnings
-            found = self._health(request) or self.api.answer(request)
-            if isinstance(found, Watch):
-                return await self._stream(http, found)
-            if found.is_write and self.durable is not None:
-                await self.durable.settle(self.store.revision)
-            return _response(found, warnings)
-        except StatusError as error:
-            return _failure(error, warnings)
-        except (ConnectionError, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            logger.exception("%s %s failed", http.method, http.path)
-            return _failure(status.internal(f"{type(error).__name__}: {error}"), warnings)
+    def _connect(self) -> Connection:
+        return Connection(self._handle, self._connections, BODY_LIMIT)
 
-    async def _read(self, http: web.BaseRequest) -> Request:
-        user = self._user(http)
-        if user is None and http.path.rstrip("/") not in _OPEN_PATHS:
-            raise status.unauthorized()
-        body = await _body(http) if http.body_exists else b""
-        headers = http.headers
+    async def _close_connections(self) -> None:
+        """Let answers under way end, for a moment; then end what is left."""
+        for connection in list(self._connections):
+            connection.close()
+        deadline = asyncio.get_running_loop().time() + _STOP_SECONDS
+        while self._connections and asyncio.get_running_loop().time() < deadline:
+            await asyncio.sleep(0.01)
+        for connection in list(self._connections):
+            connection.abort()
+        await asyncio.sleep(0)
+
+    async def _close_idle(self) -> None:
+        while True:
+            await asyncio.sleep(_IDLE_SECONDS / 10)
+            limit = asyncio.get_running_loop().time() - _IDLE_SECONDS
+            for connection in list(self._connections):
+                if not connection.is_busy and connection.last_active < limit:
+                    connection.close()
+
+    def _handle(self, incoming: Incoming, connection: Connection) -> Any:
+        request: Request | None = None
+        try:
+            request = self._request(incoming, connection)
+            found = self._special(request) or self.api.answer(request)
+            if isinstance(found, Watch):
+                return self._watch(found, request)
+            if found.is_write and self.durable is not None:
+                return self._settled(found, request, self.store.revision)
+            return self._answered(found, request)
+        except StatusError as error:
+            return self._failed(error, request, incoming)
+        except Exception as error:
+            logger.exception("%s %s failed", incoming.method, incoming.target)
+            return self._failed(status.internal(f"{type(error).__name__}: {error}"), request, incoming)
+
+    def _request(self, incoming: Incoming, connection: Connection) -> Request:
+        target, _, text = incoming.target.partition("?")
+        path = unquote(target) if "%" in target else target
+        headers = incoming.headers
+        user = self._user(headers, connection)
+        if user is None:
+            if path.rstrip("/") not in _OPEN_PATHS:
+                raise status.unauthorized()
+            user = _ANONYMOUS
         return Request(
-            http.method,
-            unquote(http.rel_url.raw_path),
-            http.query,
-            user or User("system:anonymous", ("system:unauthenticated",)),
-            body,
-            headers.get("Content-Type", ""),
-            headers.get("Accept", ""),
+            incoming.method,
+            path,
+            dict(parse_qsl(text, keep_blank_values=True)) if text else _NO_QUERY,
+            user,
+            incoming.body,
+            headers.get("content-type", ""),
+            headers.get("accept", ""),
         )
 
-    def _user(self, http: web.BaseRequest) -> User | None:
-        authorization = http.headers.get("Authorization")
+    def _user(self, headers: Mapping[str, str], connection: Connection) -> User | None:
+        authorization = headers.get("authorization")
         if authorization:
             return self.authenticator.by_header(authorization)
-        peer: Any = http.transport.get_extra_info("peercert") if http.transport else None
+        peer = connection.peer_certificate
         return self.authenticator.by_certificate(peer) if peer else None
 
-    def _health(self, request: Request) -> Response | None:
-        if request.path.rstrip("/") in ("/healthz", "/livez", "/readyz"):
-            return Response(200, b"ok", "text/plain")
+    def _special(self, request: Request) -> Response | None:
+        """Health and metrics: of the process, not of the API."""
+        path = request.path.rstrip("/")
+        if path in ("/healthz", "/livez", "/readyz") or path.startswith(("/livez/", "/readyz/", "/healthz/")):
+            is_well = self.durable is None or not self.durable.failure
+            return Response(200 if is_well else 500, b"ok" if is_well else b"storage failed", "text/plain")
+        if path == "/metrics":
+            return Response(200, self.metrics.text(), "text/plain; version=0.0.4")
         return None
 
-    async def _stream(self, http: web.BaseRequest, watch: Watch) -> web.StreamResponse:
-        response = web.StreamResponse(headers={"Content-Type": media.JSON, "Cache-Control": "no-cache, private"})
-        response.enable_chunked_encoding()
-        self._watches.add(watch)
-        try:
-            await response.prepare(http)
-            async for chunk in watch.chunks():
-                await response.write(chunk)
-            await response.write_eof()
-        finally:
+    def _watch(self, watch: Watch, request: Request) -> Stream:
+        self.metrics.count(request, 200)
+        self.metrics.watches += 1
+
+        def close() -> None:
             watch.close()
-            self._watches.discard(watch)
-        return response
+            self.metrics.watches -= 1
+
+        return Stream(_WATCH_HEADERS, watch.chunks(), close)
+
+    async def _settled(self, found: Response, request: Request, revision: int) -> Outgoing:
+        assert self.durable is not None
+        try:
+            await self.durable.settle(revision)
+        except StatusError as error:
+            return self._failed(error, request, None)
+        return self._answered(found, request)
+
+    def _answered(self, found: Response, request: Request) -> Outgoing:
+        self.metrics.count(request, found.code)
+        headers = [("Content-Type", found.content_type)]
+        if "Cache-Control" not in found.headers:
+            headers.append(_NO_CACHE)
+        headers += found.headers.items()
+        headers += _warnings(request)
+        return Outgoing(found.code, found.body, headers)
+
+    def _failed(self, error: StatusError, request: Request | None, incoming: Incoming | None) -> Outgoing:
+        if request is not None:
+            self.metrics.count(request, error.code)
+        elif incoming is not None:
+            self.metrics.count_refused(incoming.method, error.code)
+        headers = [("Content-Type", media.JSON), _NO_CACHE, *error.headers.items()]
+        if request is not None:
+            headers += _warnings(request)
+        return Outgoing(error.code, media.encode(error.body()), headers)
+
+
+def _warnings(request: Request) -> list[tuple[str, str]]:
+    texts = (warning.replace("\\", "\\\\").replace('"', '\\"') for warning in request.warnings)
+    return [("Warning", f'299 - "{_printable(text)}"') for text in texts]
+
+
+def _printable(text: str) -> str:
+    """A header holds one line."""
+    return "".join(letter if letter.isprintable() else " " for letter in text)
 
 
 def _open_storage(folder: Path | None) -> Durable | None:
@@ -227,38 +303,3 @@ def _open_storage(folder: Path | None) -> Durable | None:
     except OSError as error:
         raise InputError(f"cannot be used as data directory: {error.strerror}", where=str(folder)) from error
     return Durable(folder / "objects.sqlite")
-
-
-def _request(*arguments: Any) -> web.BaseRequest:
-    message, payload, protocol, writer, task = arguments
-    loop = asyncio.get_running_loop()
-    return web.BaseRequest(message, payload, protocol, writer, task, loop, client_max_size=BODY_LIMIT)
-
-
-async def _body(http: web.BaseRequest) -> bytes:
-    if (http.content_length or 0) > BODY_LIMIT:
-        raise status.too_large(BODY_LIMIT)
-    try:
-        return await http.read()
-    except web.HTTPRequestEntityTooLarge as error:
-        raise status.too_large(BODY_LIMIT) from error
-
-
-def _response(found: Response, warnings: list[str]) -> web.Response:
-    headers = {"Content-Type": found.content_type, "Cache-Control": "no-cache, private", **found.headers}
-    response = web.Response(status=found.code, body=found.body, headers=headers)
-    _warn(response, warnings)
-    return response
-
-
-def _failure(error: StatusError, warnings: list[str]) -> web.Response:
-    headers = {"Content-Type": media.JSON, "Cache-Control": "no-cache, private", **error.headers}
-    response = web.Response(status=error.code, body=media.encode(error.body()), headers=headers)
-    _warn(response, warnings)
-    return response
-
-
-def _warn(response: web.Response, warnings: list[str]) -> None:
-    for warning in warnings:
-        text = warning.replace("\\", "\\\\").replace('"', '\\"')
-        response.headers.add("Warning", f'299 - "{text}"')
