@@ -17,8 +17,7 @@ class QueueCounts:
 
     def entered(self, place: Place, label: str) -> None:
         """A pod entered one of the queues. Gated pods count as unschedulable."""
-        queue = Place.UNSCHEDULABLE if place is Place.GATED else place
-        self.incoming[queue.value, label] += 1
+        self.incoming["unschedulable" if place is Place.GATED else place, label] += 1
 
     def rejected(self, profile: str, plugins: Iterable[str]) -> None:
         """Plugins rejected a pod that is in the queue."""

@@ -17,6 +17,7 @@ _SWEEP = 64
 class PodHeap:
     """Pods by `order`, smaller first; pods of equal order leave in the order they came.
 
+    kube-scheduler leaves equals to chance, but its clock hardly ever makes any; a virtual clock makes many.
     A removed pod's entry stays in the heap, dead, until it surfaces or dead entries outnumber the living.
     """
 

@@ -144,15 +144,16 @@ class HintBook:
     def _says_queue(self, plugin: str, hint: HintFunction | None, pod: PodInfo, happened: ObjectEvent) -> bool:
         started = self._now() if self._observe else 0.0
         try:
-            result = (hint(pod, happened.old, happened.new) if hint else Hint.QUEUE).value
+            answer = hint(pod, happened.old, happened.new) if hint else Hint.QUEUE
         except Exception:
             # A pod tried once too often does no harm; one that sleeps because of a bug does.
             event = event_label(happened.event)
             _log.exception("queueing hint of %s for %s failed on %s: the pod is requeued", plugin, event, pod.key)
-            result = "Error"
+            answer = None
         if self._observe:
+            result = answer.value if answer else "Error"
             self._observe(plugin, event_label(happened.event), result, self._now() - started)
-        return result != Hint.SKIP.value
+        return answer is not Hint.SKIP
 
 
 def _registered(

@@ -29,6 +29,8 @@ class QueuedPod:
     #: When it entered the queue, or came back after its last attempt: what the queue is ordered by.
     timestamp: float
     key: str = field(init=False)
+    #: The scheduler name the pod asks for.
+    profile: str = field(init=False)
     attempts: int = 0
     #: How often plugins rejected it, and how often in a row it came back because something broke.
     unschedulable_count: int = 0
@@ -47,11 +49,7 @@ class QueuedPod:
 
     def __post_init__(self) -> None:
         self.key = self.pod.key
-
-    @property
-    def profile(self) -> str:
-        """The scheduler name the pod asks for."""
-        return self.pod.spec.scheduler_name
+        self.profile = self.pod.spec.scheduler_name
 
     @property
     def is_gated(self) -> bool:
