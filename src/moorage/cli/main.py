@@ -3,10 +3,12 @@
 import typer
 
 from moorage.cli import apiserver, config, decide, scheduler, up
+from moorage.cli.demo.command import demo
 
 app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
 
 app.add_typer(config.app, name="config")
+app.command()(demo)
 app.command()(up.up)
 app.command()(apiserver.apiserver)
 app.command()(decide.decide)

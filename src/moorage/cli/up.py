@@ -2,9 +2,9 @@
 
 import asyncio
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from moorage.cli.embedded import ClusterOptions
     from moorage.nodes.shapes import NodeShape
 
+_BROKEN = 1
 _BAD_INPUT = 2
 
 
@@ -39,9 +40,8 @@ def up(
     Nothing else is needed: no Docker, no Go, nothing to download. Point kubectl at the kubeconfig it writes.
     """
     from moorage.cli.embedded import ClusterOptions
-    from moorage.errors import InputError
 
-    try:
+    async def serve() -> None:
         options = ClusterOptions(
             shapes=_shapes(node or [], nodes),
             port=port,
@@ -51,14 +51,37 @@ def up(
             plugins=plugin or (),
             with_scheduler=not no_scheduler,
         )
-        with asyncio.Runner(loop_factory=loop_factory()) as runner:
-            runner.run(_serve(options))
-    except (InputError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(_BAD_INPUT) from None
+        await _serve(options)
+
+    run_to_the_end(serve())
 
 
-def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+def run_to_the_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run until the work ends. What goes wrong with the input or the cluster is told in a line each, not a trace."""
+    from moorage.errors import InputError, MoorageError
+
+    status = 0
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            runner.run(work)
+    except* (InputError, OSError) as group:
+        status = _tell(group, _BAD_INPUT)
+    except* MoorageError as group:
+        status = _tell(group, _BROKEN)
+    if status:
+        raise typer.Exit(status)
+
+
+def _tell(group: BaseExceptionGroup[Any], status: int) -> int:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            _tell(error, status)
+        else:
+            typer.echo(str(error), err=True)
+    return status
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
     """uvloop where it is installed: it halves the cost of small requests."""
     try:
         import uvloop

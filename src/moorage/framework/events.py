@@ -77,7 +77,7 @@ class ClusterEvent:
         """Whether an incoming event is one of those this registration asks for."""
         if self.is_wildcard:
             return True
-        same = self.resource is incoming.resource or (
+        same = self.resource in (Resource.ANY, incoming.resource) or (
             self.resource is Resource.POD and incoming.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULABLE_POD)
         )
         return same and bool(self.action & incoming.action) and incoming.action <= self.action

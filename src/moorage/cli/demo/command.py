@@ -1,0 +1,39 @@
+"""The `moorage demo` command."""
+
+import tempfile
+from pathlib import Path
+
+from moorage.cli.up import run_to_the_end
+
+
+def demo() -> None:
+    """Show what Moorage does: a cluster in this process, real workloads, every decision with its reasons.
+
+    Takes well under half a minute and leaves nothing behind. `moorage up` keeps a cluster running for kubectl.
+    """
+    from moorage.cli.demo import manifests
+    from moorage.values import yaml
+
+    with tempfile.TemporaryDirectory(prefix="moorage-demo-") as folder:
+        file = Path(folder, "scheduler.yaml")
+        file.write_text(yaml.dump(manifests.CONFIGURATION))
+        run_to_the_end(_demo(file))
+
+
+async def _demo(configuration: Path) -> None:
+    from rich.console import Console
+
+    from moorage.cli.demo import manifests
+    from moorage.cli.demo.story import Story
+    from moorage.cli.embedded import ClusterOptions, embedded_cluster
+    from moorage.cli.plugins import make_registry
+    from moorage.config import parse_config
+
+    console = Console()
+    registry = make_registry([manifests.PLUGIN])
+    config = parse_config(manifests.CONFIGURATION, registry_points=registry.points)
+    options = ClusterOptions(manifests.nodes(), config=configuration, plugins=(manifests.PLUGIN,))
+    console.print("starting an API server, eight nodes, controllers and the scheduler in this process ...")
+    async with embedded_cluster(options) as cluster:
+        await Story(cluster.client, console, config, registry).tell()
+    console.print("\nAll of it in one Python process. [bold]moorage up[/] keeps such a cluster for kubectl.")
