@@ -40,6 +40,5 @@ def decision(console: Console, decided: Decision, *, plugins: Sequence[str]) -> 
         console.print(f"[yellow]{decided.message}[/]")
     if decided.preemption is not None and decided.preemption.node:
         victims = ", ".join(decided.preemption.victims)
-        console.print(
-            f"preemption would free [bold]{decided.preemption.node}[/], or a node that costs as little, by evicting {victims}"
-        )
+        node = f"[bold]{decided.preemption.node}[/] (or a node that costs as little)"
+        console.print(f"preemption would free {node} by evicting {victims}")
