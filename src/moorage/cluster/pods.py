@@ -117,9 +117,10 @@ class PodEvents:
 
     def _drop_assumed(self, pod: PodInfo) -> None:
         """A pod we have decided on is deleted before it was bound: its room is free at once."""
+        assumed = self._cluster.counted(pod.uid) or pod
         if not self._reject_waiting(pod.uid):
             self._cluster.forget(pod.uid)
-        self._queue.move_on_event(ASSIGNED_POD_DELETE, pod.pod)
+        self._queue.move_on_event(ASSIGNED_POD_DELETE, assumed.pod)
 
     def _free_nomination(self, pod: PodInfo) -> None:
         """A promised node is promised no more: that may help pods that had to stand back for it."""

@@ -67,6 +67,9 @@ class Host(Protocol):
     def is_preempting(self, pod: PodInfo) -> bool:
         """Whether victims are being evicted for the pod at this moment."""
 
+    def is_leaving(self, pod: PodInfo) -> bool:
+        """Whether the pod is being evicted at this moment, or going anyway."""
+
     @property
     def client(self) -> Any:
         """The API client (moorage.kube.Client) of the process, for PreBind, Bind and PostBind."""

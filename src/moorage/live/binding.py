@@ -41,6 +41,8 @@ class Binding:
 
     queued: QueuedPod
     placement: Placement
+    #: The pod as it will be once bound: what counts on the node meanwhile.
+    assumed: PodInfo
     runner: Runner
     #: When the attempt began.
     started: float
@@ -206,9 +208,9 @@ class Bindings:
         self._undo(binding)
         if status.is_rejection:
             self._failures.handle(binding.queued, refused(pod, status), binding.started)
-            self._queue.move_on_event(ASSIGNED_POD_DELETE, pod.pod, only=lambda other: other.uid != pod.uid)
+            self._queue.move_on_event(ASSIGNED_POD_DELETE, binding.assumed.pod, only=lambda other: other.uid != pod.uid)
         else:
-            self._queue.move_on_event(ASSIGNED_POD_DELETE, pod.pod)
+            self._queue.move_on_event(ASSIGNED_POD_DELETE, binding.assumed.pod)
             self._failures.handle(binding.queued, broken(pod, status.message), binding.started)
         self._on_room()
 

@@ -54,6 +54,10 @@ class LiveHost:
         """Whether victims are being evicted for the pod at this moment."""
         return self._evictions is not None and self._evictions.is_under_way(pod)
 
+    def is_leaving(self, pod: PodInfo) -> bool:
+        """Whether the pod is being evicted at this moment, or going anyway."""
+        return self._evictions is not None and self._evictions.is_leaving(pod)
+
     @property
     def client(self) -> Client:
         """The API client of the process."""

@@ -39,6 +39,8 @@ CancelBinding = Callable[[str], bool]
 class _Preemption:
     """Evictions under way for one pod."""
 
+    pod: PodInfo
+    node_name: str
     #: The victim that goes last, once all others were seen to.
     last: PodInfo | None = None
 
@@ -78,12 +80,12 @@ class Evictions:
 
     def begin(self, pod: PodInfo, nomination: Nomination) -> None:
         """Make room for the pod: evict the victims that are not leaving already."""
-        victims = [victim for victim in nomination.victims if not self._is_leaving(victim)]
+        victims = [victim for victim in nomination.victims if not self.is_leaving(victim)]
         if not victims:
             return
-        self._under_way[pod.uid] = _Preemption()
+        preemption = self._under_way[pod.uid] = _Preemption(pod, nomination.node_name)
         self._leaving.update(victim.uid for victim in victims)
-        task = asyncio.get_running_loop().create_task(self._evict_all(pod, nomination.node_name, victims))
+        task = asyncio.get_running_loop().create_task(self._evict_all(preemption, victims))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -92,34 +94,38 @@ class Evictions:
         while self._tasks:
             await asyncio.wait(list(self._tasks))
 
-    def _is_leaving(self, victim: PodInfo) -> bool:
-        counted = self._cluster.counted(victim.uid)
-        return victim.uid in self._leaving or counted is None or counted.pod.is_terminating
+    def is_leaving(self, pod: PodInfo) -> bool:
+        """Whether the pod is being evicted, or going anyway."""
+        counted = self._cluster.counted(pod.uid)
+        return pod.uid in self._leaving or counted is None or counted.pod.is_terminating
 
-    async def _evict_all(self, pod: PodInfo, node_name: str, victims: Sequence[PodInfo]) -> None:
+    async def _evict_all(self, preemption: _Preemption, victims: Sequence[PodInfo]) -> None:
         """All but the last together, then the last: when that one goes, everything has been asked for."""
         *others, last = victims
+        pod = preemption.pod
         try:
-            self._clear_lower_nominations(pod, node_name)
-            failures = await asyncio.gather(*(self._evict(pod, node_name, victim) for victim in others))
-            self._under_way[pod.uid].last = last
-            failures.append(await self._evict(pod, node_name, last))
+            self._clear_lower_nominations(preemption)
+            failures = await asyncio.gather(*(self._evict(preemption, victim) for victim in others))
+            preemption.last = last
+            failures.append(await self._evict(preemption, last))
         finally:
-            self._under_way.pop(pod.uid, None)
+            if self._under_way.get(pod.uid) is preemption:
+                del self._under_way[pod.uid]
             self._leaving.difference_update(victim.uid for victim in victims)
         if any(failures):
-            # Its victims may never go, so no event would wake it.
-            self._queue.activate([pod])
+            # Some victims may never go, so that no event would wake who waits for the node.
+            self._queue.activate([pod, *self._cluster.snapshot.nominations.on(preemption.node_name)])
 
-    def _clear_lower_nominations(self, pod: PodInfo, node_name: str) -> None:
+    def _clear_lower_nominations(self, preemption: _Preemption) -> None:
         """Pods of lower priority that were promised the node have to look for another."""
-        for other in self._cluster.snapshot.nominations.on(node_name):
-            if other.priority < pod.priority:
+        for other in self._cluster.snapshot.nominations.on(preemption.node_name):
+            if other.priority < preemption.pod.priority:
                 self._queue.nominate(other, "")
                 self._statuses.nominate(other, "")
 
-    async def _evict(self, pod: PodInfo, node_name: str, victim: PodInfo) -> bool:
+    async def _evict(self, preemption: _Preemption, victim: PodInfo) -> bool:
         """Evict one pod; whether that failed."""
+        pod = preemption.pod
         in_memory = self._evict_in_memory(victim)
         if not in_memory:
             try:
@@ -129,7 +135,7 @@ class Evictions:
             except ApiError as error:
                 logger.warning("pod %s could not be evicted for %s: %s", victim.key, pod.key, error)
                 return True
-        note = f"Preempted by pod {pod.uid} on node {node_name}{_IN_MEMORY if in_memory else ''}"
+        note = f"Preempted by pod {pod.uid} on node {preemption.node_name}{_IN_MEMORY if in_memory else ''}"
         self._reporter.preempted(pod.spec.scheduler_name, victim, note)
         return False
 

@@ -113,7 +113,7 @@ class SchedulingLoop:
     def _place(self, queued: QueuedPod, placement: Placement, started: float, bindings: Bindings) -> None:
         pod, node_name = placement.pod, placement.node_name
         runner = self._engine.runner_of(pod)
-        self._cluster.assume(pod, node_name)
+        assumed = self._cluster.assume(pod, node_name)
         reserved = False
         try:
             refusal = runner.reserve(placement.state, pod, node_name)
@@ -124,7 +124,7 @@ class SchedulingLoop:
             failure = broken(pod, str(problem))
         else:
             if refusal is None:
-                bindings.start(Binding(queued, placement, runner, started), waits)
+                bindings.start(Binding(queued, placement, assumed, runner, started), waits)
                 return
             failure = refused(pod, refusal) if refusal.is_rejection else broken(pod, refusal.message)
         if reserved:

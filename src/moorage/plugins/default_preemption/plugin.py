@@ -45,15 +45,23 @@ class DefaultPreemption:
     def _objection(self, pod: PodInfo, statuses: NodeStatuses) -> str:
         if pod.spec.preemption_policy == "Never":
             return "not eligible due to preemptionPolicy=Never."
-        node = self._handle.snapshot.nodes.get(pod.pod.status.nominated_node_name)
+        snapshot = self._handle.snapshot
+        # A promise made a moment ago may not have reached the API server, and so the pod's status, yet.
+        node = snapshot.nodes.get(snapshot.nominations.node_of(pod) or pod.pod.status.nominated_node_name)
         if node is None:
             return ""
         status = statuses.get(node.row)
         if status is not None and status.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
             return ""
-        if any(other.priority < pod.priority and _leaves_by_preemption(other.pod) for other in node.pods.values()):
+        if any(other.priority < pod.priority and self._is_leaving(other) for other in node.pods.values()):
             return "not eligible due to a terminating pod on the nominated node."
         return ""
+
+    def _is_leaving(self, other: PodInfo) -> bool:
+        """Whether somebody's preemption makes the pod leave: room that is not free yet, but will be."""
+        if _leaves_by_preemption(other.pod):
+            return True
+        return self._handle.has_host and not other.pod.is_terminating and self._handle.host.is_leaving(other)
 
     def _dry_runs(
         self, state: CycleState, pod: PodInfo, statuses: NodeStatuses
