@@ -7,8 +7,10 @@ counts there from then on, with its volumes reserved. One that finds none change
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+import msgspec
+
 from moorage.columns import PodInfo, Snapshot
-from moorage.config import ConfigErrors, parse_config
+from moorage.config import Config, ConfigErrors, parse_config
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine, default_registry, make_engine
 from moorage.errors import InputError, ObjectError
@@ -52,7 +54,13 @@ def _engine(config: Any, objects: list[KubeObject], registry: Registry, seed: in
         parsed = parse_config(config, registry_points=registry.points)
     except ConfigErrors as error:
         raise InputError(str(error), where="case.config") from None
-    return make_engine(Snapshot.of(objects), parsed, registry=registry, seed=seed)
+    return make_engine(Snapshot.of(objects), _over_all_nodes(parsed), registry=registry, seed=seed)
+
+
+def _over_all_nodes(config: Config) -> Config:
+    """Cases tell of every node, whatever percentageOfNodesToScore says."""
+    profiles = tuple(msgspec.structs.replace(one, percentage_of_nodes_to_score=None) for one in config.profiles)
+    return msgspec.structs.replace(config, profiles=profiles, percentage_of_nodes_to_score=0)
 
 
 def _object(tree: Any, where: str) -> KubeObject:

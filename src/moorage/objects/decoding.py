@@ -43,7 +43,6 @@ def decode(raw: bytes | str, kind: type[T]) -> T:
     try:
         return msgspec.json.decode(raw, type=kind)
     except msgspec.ValidationError:
-        # Go reads null as absent; the typed decoder does not. Only such objects take this slower way.
         return convert(msgspec.json.decode(raw), kind)
     except msgspec.DecodeError as error:
         raise ObjectError(f"not JSON: {error}") from None
@@ -51,6 +50,10 @@ def decode(raw: bytes | str, kind: type[T]) -> T:
 
 def convert(tree: Any, kind: type[T]) -> T:
     """Make a typed object of parsed JSON or YAML. Raises ObjectError that names the field."""
+    try:
+        return msgspec.convert(tree, type=kind)
+    except msgspec.ValidationError:
+        pass  # Go reads null as absent; the typed conversion does not: once more without nulls
     try:
         return msgspec.convert(_without_nulls(tree), type=kind)
     except msgspec.ValidationError as error:
