@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection
 
 from moorage.controllers.deployments import DeploymentController
+from moorage.controllers.jobs import JobController
 from moorage.controllers.replicasets import ReplicaSetController
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
@@ -18,6 +19,7 @@ from moorage.kube.transport import Client
 CONTROLLERS: tuple[type[Controller], ...] = (
     DeploymentController,
     ReplicaSetController,
+    JobController,
 )
 """All there are. Each works without the others, so that any may be left to somebody else."""
 

@@ -94,6 +94,8 @@ class WorkQueue(Generic[K]):
                 if key in self._again:
                     self._again.discard(key)
                     self.add(key)
+            # Work that never waited must not keep everybody else from theirs.
+            await asyncio.sleep(0)
 
     def _failed(self, key: K, error: Exception) -> None:
         if isinstance(error, Conflict):

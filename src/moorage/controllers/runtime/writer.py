@@ -38,6 +38,14 @@ class Writer:
         path = resource_of(item.KIND).path(meta.namespace, meta.name)
         return await self._patch(path, item, patch, strategic=strategic, is_guarded=is_guarded)
 
+    async def remove_finalizer(self, item: Managed, finalizer: str) -> None:
+        """Let a built-in object go as far as one finalizer is concerned. One that is gone already is let go."""
+        patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}}
+        try:
+            await self.patch(item, patch, strategic=True)
+        except NotFound:
+            return
+
     async def patch_status(self, item: Managed, status: Json, *, is_guarded: bool = False) -> Json:
         """Write these fields of an object's status; lists as a whole, None takes a field away."""
         meta = item.metadata
