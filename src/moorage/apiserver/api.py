@@ -35,7 +35,7 @@ class Api:
 
     def answer(self, request: Request) -> Response | Watch:
         """Answer a request of an authenticated user. Raises StatusError for everything that fails."""
-        target = parse_path(request.path)
+        target = request.target = parse_path(request.path)
         if target is None:
             return self._discover(request)
         resource = self.registry.find(target.group, target.version, target.resource)
@@ -50,7 +50,7 @@ class Api:
             raise status.no_such_path()
         if target.subresource:
             return self._subresource(resource, target, request)
-        verb = _verb(target, request)
+        verb = request.verb = _verb(target, request)
         if verb not in kind.verbs:
             raise status.method_not_allowed(verb, kind.plural, kind.group)
         if kind.is_namespaced and not target.namespace and (target.name or verb == "create"):
@@ -162,7 +162,7 @@ class Api:
         kind = resource.kind
         if target.subresource not in kind.subresources:
             raise status.no_such_path()
-        verb = _verb(target, request)
+        verb = request.verb = _verb(target, request)
         if verb not in SUBRESOURCE_VERBS.get(target.subresource, READ_WRITE_VERBS):
             raise status.method_not_allowed(verb, kind.plural, kind.group)
         handler = SUBRESOURCES.get(target.subresource)

@@ -51,6 +51,9 @@ class Request:
     content_type: str = ""
     accept: str = ""
     warnings: list[str] = field(default_factory=list)
+    #: Filled in as the request is understood.
+    target: Target | None = None
+    verb: str = ""
 
     @property
     def answer(self) -> Answer:

@@ -180,12 +180,14 @@ class ApiServer:
         """Let answers under way end, for a moment; then end what is left."""
         for connection in list(self._connections):
             connection.close()
-        deadline = asyncio.get_running_loop().time() + _STOP_SECONDS
-        while self._connections and asyncio.get_running_loop().time() < deadline:
-            await asyncio.sleep(0.01)
-        for connection in list(self._connections):
-            connection.abort()
-        await asyncio.sleep(0)
+        endings = [connection.ended.wait() for connection in self._connections]
+        try:
+            async with asyncio.timeout(_STOP_SECONDS):
+                await asyncio.gather(*endings)
+        except TimeoutError:
+            for connection in list(self._connections):
+                connection.abort()
+            await asyncio.sleep(0)
 
     async def _close_idle(self) -> None:
         while True:
