@@ -1,0 +1,158 @@
+"""Quantities: Kubernetes' own rules, and an exact model."""
+
+import math
+import re
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from moorage.errors import InputError
+from moorage.values.quantity import MAX_INT64, ONE, milli, parse_quantity, whole
+
+FACTORS = {
+    "n": Fraction(1, 10**9),
+    "u": Fraction(1, 10**6),
+    "m": Fraction(1, 1000),
+    "": Fraction(1),
+    "k": Fraction(10**3),
+    "M": Fraction(10**6),
+    "G": Fraction(10**9),
+    "T": Fraction(10**12),
+    "P": Fraction(10**15),
+    "E": Fraction(10**18),
+    "Ki": Fraction(2**10),
+    "Mi": Fraction(2**20),
+    "Gi": Fraction(2**30),
+    "Ti": Fraction(2**40),
+    "Pi": Fraction(2**50),
+    "Ei": Fraction(2**60),
+}
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("0", 0),
+        ("2", 2),
+        ("+2", 2),
+        ("-2", -2),
+        ("0.5", Fraction(1, 2)),
+        (".5", Fraction(1, 2)),
+        ("5.", 5),
+        ("1.5Gi", Fraction(3, 2) * 2**30),
+        ("100m", Fraction(1, 10)),
+        ("1u", Fraction(1, 10**6)),
+        ("1n", Fraction(1, 10**9)),
+        ("1k", 1000),
+        ("1E", 10**18),
+        ("1Ei", 2**60),
+        ("1e3", 1000),
+        ("1E3", 1000),
+        ("1e+3", 1000),
+        ("1.5e-3", Fraction(3, 2000)),
+        ("12e-1", Fraction(12, 10)),
+        ("007", 7),
+        ("0Ki", 0),
+        (3, 3),
+        (0.25, Fraction(1, 4)),
+        (1e21, MAX_INT64),
+    ],
+)
+def test_read_exactly(text: str | float, value: Fraction | int) -> None:
+    assert parse_quantity(text) == value * ONE
+
+
+GARBAGE = (
+    *("", " ", ".", "-", "+", "1 Gi", " 1", "1 ", "1Gi ", "1gi", "1K", "1Kb", "1mi", "1e", "1e1.5", "e3", "Gi", "1,5"),
+    *("0x10", "1_000", "--1", "1.2.3", "1i", "1GiB", "½", "١", "1\n", "inf", "NaN", "1e3m", "1ee3"),
+)
+
+
+@pytest.mark.parametrize("text", GARBAGE)
+def test_garbage_is_refused(text: str) -> None:
+    with pytest.raises(InputError, match=re.escape(f'"{text}" is not a quantity')):
+        parse_quantity(text)
+
+
+def test_the_refusal_shows_what_was_expected() -> None:
+    with pytest.raises(
+        InputError, match=r'^"1 Gi" is not a quantity \(expected a number like 2, 500m, 1.5Gi or 1e3\)$'
+    ):
+        parse_quantity("1 Gi")
+
+
+@pytest.mark.parametrize(
+    ("text", "nano"),
+    [
+        ("0.1n", 1),
+        ("1.0000000001", ONE + 1),
+        ("1e-30", 1),
+        ("1e-999999999999", 1),
+        ("-0.1n", -1),
+        ("0e999999999999", 0),
+    ],
+)
+def test_finer_than_nano_is_rounded_up_away_from_zero(text: str, nano: int) -> None:
+    assert parse_quantity(text) == nano
+
+
+@pytest.mark.parametrize("text", ["9223372036854775807", "9223372036854775808", "1e30", "100Ei", "1e999999999999"])
+def test_capped_at_the_largest_int64(text: str) -> None:
+    assert whole(parse_quantity(text)) == MAX_INT64
+    assert whole(parse_quantity(f"-{text}")) == -MAX_INT64
+
+
+@pytest.mark.parametrize(
+    ("text", "as_whole", "as_milli"),
+    [
+        ("1", 1, 1000),
+        ("100m", 1, 100),
+        ("1500m", 2, 1500),
+        ("1u", 1, 1),
+        ("0", 0, 0),
+        ("0.0005", 1, 1),
+        ("1.1Ki", 1127, 1126400),
+    ],
+)
+def test_whole_and_milli_round_up(text: str, as_whole: int, as_milli: int) -> None:
+    nano = parse_quantity(text)
+    assert (whole(nano), milli(nano)) == (as_whole, as_milli)
+
+
+def test_milli_saturates_like_an_int64() -> None:
+    assert milli(parse_quantity("9223372036854775807")) == MAX_INT64
+
+
+digits = st.text("0123456789", max_size=12)
+suffixes = (
+    st.sampled_from(sorted(FACTORS)) | st.integers(-30, 30).map("e{}".format) | st.integers(0, 30).map("E{}".format)
+)
+
+
+@given(st.sampled_from(["", "+", "-"]), digits, st.none() | digits, suffixes)
+def test_against_an_exact_model(sign: str, integer: str, part: str | None, suffix: str) -> None:
+    text = sign + integer + ("" if part is None else f".{part}") + suffix
+    if not integer and not part:
+        with pytest.raises(InputError):
+            parse_quantity(text)
+        return
+    factor = FACTORS[suffix] if suffix in FACTORS else Fraction(10) ** int(suffix[1:])
+    number = Fraction(int(integer or "0")) + (Fraction(int(part), 10 ** len(part)) if part else 0)
+    nano = min(math.ceil(number * factor * ONE), MAX_INT64 * ONE)
+    assert parse_quantity(text) == (-nano if sign == "-" else nano)
+
+
+@given(st.integers(0, MAX_INT64 * ONE))
+def test_rounding_against_an_exact_model(nano: int) -> None:
+    assert whole(nano) == min(math.ceil(Fraction(nano, ONE)), MAX_INT64)
+    assert milli(nano) == min(math.ceil(Fraction(nano * 1000, ONE)), MAX_INT64)
+
+
+@given(st.text(max_size=8))
+def test_any_text_is_read_or_refused(text: str) -> None:
+    try:
+        assert isinstance(parse_quantity(text), int)
+    except InputError:
+        assert not re.fullmatch(r"[0-9]+", text, re.ASCII)
