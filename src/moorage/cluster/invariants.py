@@ -58,5 +58,5 @@ def _sum_faults(cluster: ClusterState) -> Iterator[str]:
             held = info.requested.get(name, 0), int(table.requested(name)[info.row])
             if held != (sums.get(name, 0), sums.get(name, 0)):
                 yield f"node {info.name}: pods request {sums.get(name, 0)} of {name}, held are {held}"
-        if int(table.pod_count[info.row]) != len(info.pods):
-            yield f"node {info.name}: {len(info.pods)} pods, counted are {int(table.pod_count[info.row])}"
+        if int(table.resources.pod_count[info.row]) != len(info.pods):
+            yield f"node {info.name}: {len(info.pods)} pods, counted are {int(table.resources.pod_count[info.row])}"

@@ -16,12 +16,11 @@ from moorage.columns.images import ImageIndex
 from moorage.columns.labels import LabelColumn
 from moorage.columns.nodes import NodeInfo
 from moorage.columns.pods import PodInfo
+from moorage.columns.resources import Column, ResourceColumns
 from moorage.columns.tallies import PodTallies
 from moorage.objects import Node, Taint
-from moorage.values.requests import PODS
 
 Rows = NDArray[np.intp]
-Column = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 S = TypeVar("S", bound=np.generic)
 
@@ -37,11 +36,9 @@ class NodeTable:
         self.capacity = capacity
         self.row_of: dict[str, int] = {}
         self.infos: list[NodeInfo] = []
+        self.resources = ResourceColumns(self.infos, capacity)
         self.alive: Mask = np.zeros(capacity, dtype=bool)
         self.unschedulable: Mask = np.zeros(capacity, dtype=bool)
-        self.pod_count: Column = np.zeros(capacity, dtype=np.int64)
-        self.scored_cpu: Column = np.zeros(capacity, dtype=np.int64)
-        self.scored_memory: Column = np.zeros(capacity, dtype=np.int64)
         self.taint_set: Rows = np.zeros(capacity, dtype=np.intp)
         #: Distinct taint sets; `taint_set` indexes this.
         self.taint_sets: list[tuple[Taint, ...]] = [()]
@@ -56,8 +53,6 @@ class NodeTable:
         self.held_terms = HeldTerms()
         #: `namespace/claim` -> row -> how many pods there use it.
         self._claim_users: dict[str, dict[int, int]] = {}
-        self._allocatable: dict[str, Column] = {}
-        self._requested: dict[str, Column] = {}
         self._labels: dict[str, LabelColumn] = {}
         self._taint_set_of: dict[tuple[Taint, ...], int] = {(): 0}
         self._free: list[int] = []
@@ -93,12 +88,12 @@ class NodeTable:
         return column.take(rows)
 
     def allocatable(self, resource: str) -> Column:
-        """What nodes offer of a resource."""
-        return self._resource(self._allocatable, resource)
+        """What nodes offer of a resource; of `pods`, how many they take."""
+        return self.resources.allocatable(resource)
 
     def requested(self, resource: str) -> Column:
         """What the pods on nodes take of a resource."""
-        return self._resource(self._requested, resource)
+        return self.resources.requested(resource)
 
     def is_claim_used(self, key: str) -> bool:
         """Whether a pod on some live node uses the claim `namespace/name`."""
@@ -161,11 +156,7 @@ class NodeTable:
         self.infos[self.row_of[pod.spec.node_name]].pods[pod.uid] = pod
 
     def _count(self, row: int, info: NodeInfo, pod: PodInfo, sign: int) -> None:
-        for name in pod.request.amounts:
-            self.requested(name)[row] = info.requested[name]
-        self.scored_cpu[row] = info.scored_cpu
-        self.scored_memory[row] = info.scored_memory
-        self.pod_count[row] = len(info.pods)
+        self.resources.pods_changed(row, info, pod)
         rows = pod.label_group.rows
         held = rows.get(row, 0) + sign
         if held:
@@ -211,18 +202,13 @@ class NodeTable:
             return
         del self.row_of[info.name]
         self._free.append(row)
-        for columns in (self._allocatable, self._requested):
-            for column in columns.values():
-                column[row] = 0
+        self.resources.clear(row)
         for label in self._labels.values():
             label.set(row, None)
         self.infos[row] = NodeInfo("", row)
 
     def _set_columns(self, row: int, info: NodeInfo) -> None:
-        for name, column in self._allocatable.items():
-            column[row] = info.allocatable.get(name, 0)
-        for name in info.allocatable.keys() - self._allocatable.keys():
-            self.allocatable(name)
+        self.resources.node_changed(row, info)
         for key, label in self._labels.items():
             label.set(row, info.labels.get(key))
         self.unschedulable[row] = info.node.spec.unschedulable
@@ -234,33 +220,14 @@ class NodeTable:
         self.taint_set[row] = known
         self.images.set_node(row, info.node)
 
-    def _resource(self, columns: dict[str, Column], resource: str) -> Column:
-        column = columns.get(resource)
-        if column is None:
-            column = columns[resource] = np.zeros(self.capacity, dtype=np.int64)
-            for info in self.infos:
-                amounts = info.allocatable if columns is self._allocatable else info.requested
-                column[info.row] = amounts.get(resource, 0)
-        return column
-
     def _grow(self) -> None:
         self.capacity *= 2
         self.alive = _grown(self.alive, self.capacity)
         self.unschedulable = _grown(self.unschedulable, self.capacity)
-        self.pod_count = _grown(self.pod_count, self.capacity)
-        self.scored_cpu = _grown(self.scored_cpu, self.capacity)
-        self.scored_memory = _grown(self.scored_memory, self.capacity)
         self.taint_set = _grown(self.taint_set, self.capacity)
-        for columns in (self._allocatable, self._requested):
-            for name, column in columns.items():
-                columns[name] = _grown(column, self.capacity)
+        self.resources.grow(self.capacity)
         for label in self._labels.values():
             label.grow(self.capacity)
-
-    @property
-    def allowed_pods(self) -> Column:
-        """How many pods each node takes."""
-        return self.allocatable(PODS)
 
 
 def _grown(column: NDArray[S], capacity: int) -> NDArray[S]:

@@ -120,7 +120,8 @@ class KeptScores:
     def _moved(self, rows: Rows) -> Scores:
         base: Scores = self._fixed[rows]
         for one in self._moving:
-            base += one.many(self._state, self._pod, self._nodes, rows) * one.weight
+            scores = one.many(self._state, self._pod, self._nodes, rows)
+            base += scores if one.weight == 1 else scores * one.weight
         return base
 
     # -------------------------------------------------------------------------------------------------- catching up

@@ -80,7 +80,7 @@ class Demand:
 
     def _used_column(self, nodes: NodeTable, name: str) -> Amounts:
         if self._with_defaults and name == CPU:
-            return nodes.scored_cpu
+            return nodes.resources.scored_cpu
         if self._with_defaults and name == MEMORY:
-            return nodes.scored_memory
+            return nodes.resources.scored_memory
         return nodes.requested(name)

@@ -81,9 +81,10 @@ class NodeResourcesFit:
     def filter_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
         """The same: each thing lacking is a bit, each combination of bits that occurs a status."""
         needs: list[tuple[str, int]] = state.read(_FILTER_STATE)
-        lacking = nodes.pod_count[rows] >= nodes.allowed_pods[rows]
+        free = nodes.resources.free
+        lacking = free(PODS)[rows] < 1
         for name, amount in needs:
-            lacking |= nodes.allocatable(name)[rows] - nodes.requested(name)[rows] < amount
+            lacking |= free(name)[rows] < amount
         codes = np.zeros(len(rows), dtype=np.intp)
         if not lacking.any():
             return Verdicts(codes, ())
@@ -93,11 +94,10 @@ class NodeResourcesFit:
 
     def _bits(self, needs: list[tuple[str, int]], nodes: NodeTable, rows: Rows) -> Scores:
         """Bit 0: no slot; bit 1: more is asked than the node ever offers; then a bit for each need."""
-        bits = (nodes.pod_count[rows] >= nodes.allowed_pods[rows]).astype(np.int64)
+        bits = (nodes.resources.free(PODS)[rows] < 1).astype(np.int64)
         for index, (name, amount) in enumerate(needs, start=2):
-            allocatable = nodes.allocatable(name)[rows]
-            bits |= (amount > allocatable - nodes.requested(name)[rows]).astype(np.int64) << index
-            bits |= (amount > allocatable).astype(np.int64) << 1
+            bits |= (nodes.resources.free(name)[rows] < amount).astype(np.int64) << index
+            bits |= (nodes.allocatable(name)[rows] < amount).astype(np.int64) << 1
         return bits
 
     # ------------------------------------------------------------------------------------------------------- Score

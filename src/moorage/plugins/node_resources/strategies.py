@@ -34,7 +34,8 @@ class Strategy:
         if columns and all(column.allocatable.all() for column in columns):
             # The usual case by far: every node offers everything that is scored.
             for column in columns:
-                total += self._many(column.requested, column.allocatable) * column.weight
+                score = self._many(column.requested, column.allocatable)
+                total += score if column.weight == 1 else score * column.weight
             mean: Scores = total // sum(column.weight for column in columns)
             return mean
         weights = np.zeros(count, dtype=np.int64)

@@ -7,7 +7,8 @@ from its limits, without any of that.
 import numpy as np
 
 from moorage.columns import NodeTable, ObjectStore, PodInfo
-from moorage.columns.table import Column, Mask
+from moorage.columns.resources import Column
+from moorage.columns.table import Mask
 from moorage.objects import CSINode, VolumeAttachment
 from moorage.plugins.volumes.attachable import may_attach, node_of
 

@@ -1,0 +1,90 @@
+"""What nodes offer and what their pods take, in columns by resource."""
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from moorage.columns.nodes import NodeInfo
+from moorage.columns.pods import PodInfo
+from moorage.values.requests import PODS
+
+Column = NDArray[np.int64]
+
+
+class ResourceColumns:
+    """Columns are made on first use and kept up to date from then on. Whole units, cpu in thousandths."""
+
+    def __init__(self, infos: Sequence[NodeInfo], capacity: int) -> None:
+        self._infos = infos
+        self._capacity = capacity
+        self._allocatable: dict[str, Column] = {}
+        self._requested: dict[str, Column] = {}
+        self._free: dict[str, Column] = {}
+        self.pod_count: Column = np.zeros(capacity, dtype=np.int64)
+        #: Requests with the defaults for containers that ask for nothing.
+        self.scored_cpu: Column = np.zeros(capacity, dtype=np.int64)
+        self.scored_memory: Column = np.zeros(capacity, dtype=np.int64)
+
+    def allocatable(self, resource: str) -> Column:
+        """What nodes offer of a resource; of `pods`, how many they take."""
+        column = self._allocatable.get(resource)
+        if column is None:
+            column = self._allocatable[resource] = self._made([i.allocatable.get(resource, 0) for i in self._infos])
+        return column
+
+    def requested(self, resource: str) -> Column:
+        """What the pods on nodes take of a resource."""
+        column = self._requested.get(resource)
+        if column is None:
+            column = self._requested[resource] = self._made([i.requested.get(resource, 0) for i in self._infos])
+        return column
+
+    def free(self, resource: str) -> Column:
+        """What is left of a resource; of `pods`, how many more nodes take."""
+        column = self._free.get(resource)
+        if column is None:
+            column = self._free[resource] = self._made([info.free(resource) for info in self._infos])
+        return column
+
+    def node_changed(self, row: int, info: NodeInfo) -> None:
+        """Take over what the node offers now."""
+        for name, column in self._allocatable.items():
+            column[row] = info.allocatable.get(name, 0)
+        for name, column in self._free.items():
+            column[row] = info.free(name)
+
+    def pods_changed(self, row: int, info: NodeInfo, pod: PodInfo) -> None:
+        """Take over what the pods on the node take now that this one came or went."""
+        free, requested = self._free, self._requested
+        for name in pod.request.amounts:
+            if name in requested:
+                requested[name][row] = info.requested[name]
+            if name in free:
+                free[name][row] = info.free(name)
+        self.scored_cpu[row] = info.scored_cpu
+        self.scored_memory[row] = info.scored_memory
+        self.pod_count[row] = len(info.pods)
+        if PODS in free:
+            free[PODS][row] = info.free(PODS)
+
+    def clear(self, row: int) -> None:
+        """The row is nobody's any more."""
+        for columns in (self._allocatable, self._requested, self._free):
+            for column in columns.values():
+                column[row] = 0
+
+    def grow(self, capacity: int) -> None:
+        """Make room for more rows."""
+        self._capacity = capacity
+        for columns in (self._allocatable, self._requested, self._free):
+            for name, column in columns.items():
+                columns[name] = self._made(column)
+        self.pod_count = self._made(self.pod_count)
+        self.scored_cpu = self._made(self.scored_cpu)
+        self.scored_memory = self._made(self.scored_memory)
+
+    def _made(self, values: Sequence[int] | Column) -> Column:
+        column = np.zeros(self._capacity, dtype=np.int64)
+        column[: len(values)] = values
+        return column
