@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Collection
 
 from moorage.controllers.deployments import DeploymentController
+from moorage.controllers.garbage import GarbageCollector
 from moorage.controllers.jobs import JobController
 from moorage.controllers.replicasets import ReplicaSetController
 from moorage.controllers.runtime.cluster import Cluster
@@ -20,6 +21,7 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     DeploymentController,
     ReplicaSetController,
     JobController,
+    GarbageCollector,
 )
 """All there are. Each works without the others, so that any may be left to somebody else."""
 
@@ -39,6 +41,8 @@ async def run_controllers(
     recorder = EventRecorder(Lanes(client), controller="moorage-controllers")
     cluster = Cluster(Informers(client), Writer(client), recorder, clock)
     controllers = [make(cluster) for make in chosen]
+    for controller in controllers:
+        await controller.prepare()
     async with asyncio.TaskGroup() as group:
 
         def begin() -> None:

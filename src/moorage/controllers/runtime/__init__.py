@@ -2,6 +2,7 @@
 
 controller    a queue of keys and what to do with one
 informers     one informer for each kind, shared; indexes over what they hold
+discovery     which resources the server has
 expectations  what was just written and has not come back yet
 freshness     the same for an object written over and over
 writer        creating, patching and deleting objects

@@ -30,6 +30,9 @@ class Controller(ABC):
     async def sync(self, key: Any) -> float | None:
         """Do for one object what has to be done. Returns after how many seconds to look at it again, if at all."""
 
+    async def prepare(self) -> None:  # noqa: B027 - most have nothing to prepare
+        """Ask the server what has to be known before informers are started."""
+
     async def run(self) -> None:
         """Work until cancelled."""
         await self.queue.run(self.sync, workers=self.workers)

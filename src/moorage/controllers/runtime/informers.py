@@ -40,6 +40,7 @@ class Informers:
     def __init__(self, client: Client) -> None:
         self._client = client
         self._informers: dict[Resource, Informer[Any]] = {}
+        self._tasks: dict[Resource, asyncio.Task[None]] = {}
         self._group: asyncio.TaskGroup | None = None
 
     def of(self, kind: type[T]) -> Informer[T]:
@@ -78,9 +79,17 @@ class Informers:
                 await informer.synced.wait()
             on_synced()
 
-    @staticmethod
-    def _start(group: asyncio.TaskGroup, informer: Informer[Any]) -> None:
-        group.create_task(informer.run(), name=f"informer {informer.resource.plural}")
+    def unfollow(self, resource: Resource) -> list[Managed]:
+        """The server has the resource no more. Gives what was known of it, which nobody is told is gone."""
+        informer = self._informers.pop(resource, None)
+        task = self._tasks.pop(resource, None)
+        if task is not None:
+            task.cancel()
+        return list(informer) if informer is not None else []
+
+    def _start(self, group: asyncio.TaskGroup, informer: Informer[Any]) -> None:
+        task = group.create_task(informer.run(), name=f"informer {informer.resource.plural}")
+        self._tasks[informer.resource] = task
 
 
 class Index(Generic[T]):

@@ -41,8 +41,7 @@ async def claim(
 ) -> list[T]:
     """The objects that are the owner's: those it owns that still match, and orphans that do, which it adopts.
 
-    What it owns and no longer matches is let go. An owner that is being deleted adopts nothing. An object just
-    adopted is not among them: it comes back as the owner's own.
+    What it owns and no longer matches is let go. An owner that is being deleted adopts nothing.
     """
     claimed = []
     for item in owned:
@@ -52,8 +51,7 @@ async def claim(
             await _release(item, owner, writer)
     wanted = [item for item in orphans if selector.matches(item.metadata.labels) and not item.metadata.is_terminating]
     if wanted and not owner.metadata.is_terminating and await _is_still_there(owner, writer):
-        for item in wanted:
-            await _adopt(item, owner, writer)
+        claimed += [item for item in wanted if await _adopt(item, owner, writer)]
     return claimed
 
 
@@ -67,13 +65,14 @@ async def _is_still_there(owner: Managed, writer: Writer) -> bool:
     return bool(found["metadata"]["uid"] == meta.uid and not found["metadata"].get("deletionTimestamp"))
 
 
-async def _adopt(item: Managed, owner: Managed, writer: Writer) -> None:
+async def _adopt(item: Managed, owner: Managed, writer: Writer) -> bool:
     patch = {"metadata": {"ownerReferences": [owner_reference(owner)]}}
     try:
         await writer.patch(item, patch, strategic=True)
     except (NotFound, Conflict, Invalid):
         # Gone, or somebody else was faster.
-        return
+        return False
+    return True
 
 
 async def _release(item: Managed, owner: Managed, writer: Writer) -> None:

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from moorage.controllers.objects.meta import Managed
+from moorage.controllers.objects.meta import Managed, ObjectMeta
 from moorage.errors import ApiError
 from moorage.kube.errors import NotFound, StatusError
 from moorage.kube.paths import Resource, resource_of
@@ -34,9 +34,34 @@ class Writer:
 
     async def patch(self, item: Managed, patch: Json, *, strategic: bool = False, is_guarded: bool = False) -> Json:
         """Change an object that is still the one we know; `is_guarded` refuses the patch if it has changed at all."""
-        meta = item.metadata
-        path = resource_of(item.KIND).path(meta.namespace, meta.name)
-        return await self._patch(path, item, patch, strategic=strategic, is_guarded=is_guarded)
+        resource = resource_of(item.KIND)
+        return await self.patch_resource(resource, item.metadata, patch, strategic=strategic, is_guarded=is_guarded)
+
+    async def patch_status(self, item: Managed, status: Json, *, is_guarded: bool = False) -> Json:
+        """Write these fields of an object's status; lists as a whole, None takes a field away."""
+        resource, patch = resource_of(item.KIND), {"status": status}
+        return await self.patch_resource(resource, item.metadata, patch, subresource="status", is_guarded=is_guarded)
+
+    async def patch_resource(
+        self,
+        resource: Resource,
+        meta: ObjectMeta,
+        patch: Json,
+        *,
+        subresource: str = "",
+        strategic: bool = False,
+        is_guarded: bool = False,
+    ) -> Json:
+        """The same for an object of which only the metadata is known. Custom resources take no strategic patch."""
+        guard = {"uid": meta.uid}
+        if is_guarded:
+            guard["resourceVersion"] = meta.resource_version
+        body = {**patch, "metadata": {**patch.get("metadata", {}), **guard}}
+        path = resource.path(meta.namespace, meta.name, subresource)
+        content_type = STRATEGIC_MERGE_PATCH if strategic else MERGE_PATCH
+        answer = await self.client.patch(path, msgspec.json.encode(body), content_type=content_type)
+        patched: Json = msgspec.json.decode(answer)
+        return patched
 
     async def remove_finalizer(self, item: Managed, finalizer: str) -> None:
         """Let a built-in object go as far as one finalizer is concerned. One that is gone already is let go."""
@@ -45,22 +70,6 @@ class Writer:
             await self.patch(item, patch, strategic=True)
         except NotFound:
             return
-
-    async def patch_status(self, item: Managed, status: Json, *, is_guarded: bool = False) -> Json:
-        """Write these fields of an object's status; lists as a whole, None takes a field away."""
-        meta = item.metadata
-        path = resource_of(item.KIND).path(meta.namespace, meta.name, "status")
-        return await self._patch(path, item, {"status": status}, strategic=False, is_guarded=is_guarded)
-
-    async def _patch(self, path: str, item: Managed, patch: Json, *, strategic: bool, is_guarded: bool) -> Json:
-        guard = {"uid": item.metadata.uid}
-        if is_guarded:
-            guard["resourceVersion"] = item.metadata.resource_version
-        body = {**patch, "metadata": {**patch.get("metadata", {}), **guard}}
-        content_type = STRATEGIC_MERGE_PATCH if strategic else MERGE_PATCH
-        answer = await self.client.patch(path, msgspec.json.encode(body), content_type=content_type)
-        patched: Json = msgspec.json.decode(answer)
-        return patched
 
     async def delete(
         self,
