@@ -105,14 +105,19 @@ class Filtering:
 
     def feasible(self, search: Search) -> Rows:
         """The rows of the nodes that fit, ascending."""
-        rows = self._candidates(search)
+        first, *stages = search.columns.stages
+        if search.narrowed is None and first.asked is None:
+            rows = search.columns.first_rows()
+        else:
+            rows, stages = self._candidates(search), search.columns.stages
         promised = self._promised_rows(search.pod)
-        for stage in search.columns.stages:
+        for stage in stages:
             if stage.asked is None:
                 rows = rows[stage.passing[rows]]
             elif len(rows) and stage.asked.name not in search.state.skipped_filters:
                 codes = stage.asked.many(search.state, search.pod, self._nodes, rows)
-                rows = rows[codes == 0]
+                if codes.any():
+                    rows = rows[codes == 0]
         if promised:
             rows = np.array([row for row in rows.tolist() if self._fits_promised(search, row, promised)], dtype=np.intp)
         return rows

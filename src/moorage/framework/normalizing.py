@@ -28,3 +28,10 @@ class NormalizeByMax:
             return np.full_like(scores, MAX_SCORE) if self.reverse else scores
         scaled = scores * MAX_SCORE // highest
         return MAX_SCORE - scaled if self.reverse else scaled
+
+    def scale_one(self, score: int, highest: int) -> int:
+        """The same for one score."""
+        if highest == 0:
+            return MAX_SCORE if self.reverse else score
+        scaled = score * MAX_SCORE // highest
+        return MAX_SCORE - scaled if self.reverse else scaled

@@ -173,10 +173,13 @@ class KeptScores:
 
     def totals(self, rows: Rows) -> Scores:
         """The weighted sum of the kept scores of `rows`, normalised among them."""
-        total: Scores = self._base[rows]
+        total: Scores = self._base.take(rows)
         for one in self._raws:
-            raw = one.raw[rows]
-            total += one.normalize.scale(raw, int(raw.max())) * one.score.weight
+            if one.constant is not None:
+                total += one.normalize.scale_one(one.constant, one.constant) * one.score.weight
+            else:
+                raw = one.raw.take(rows)
+                total += one.normalize.scale(raw, int(raw.max())) * one.score.weight
         return total
 
     def ranked(self, passing: Mask) -> Scores:
