@@ -152,10 +152,11 @@ def test_a_migrated_volume_is_reached_by_its_drivers_labels_where_the_node_migra
 
 
 def test_an_existing_volume_serves_the_nodes_that_reach_it() -> None:
+    here = expression(ZONE, "In", "z1")
     assert reasons(claim("c"), BY_HAND, volume("v", nodes=["b"])) == {"a": (NO_VOLUME,)}
-    assert reasons(claim("c"), BY_HAND, volume("v", terms=[{"matchExpressions": [expression(ZONE, "In", "z1")]}])) == {
-        "b": (NO_VOLUME,)
-    }
+    assert reasons(claim("c"), BY_HAND, volume("v", terms=[{"matchExpressions": [here]}])) == {"b": (NO_VOLUME,)}
+    here_by_name = {"matchExpressions": [here], "matchFields": [expression("metadata.name", "In", "a")]}
+    assert set(reasons(claim("c"), BY_HAND, volume("v", terms=[here_by_name]))) == {"a", "b"}
 
 
 @pytest.mark.parametrize(
@@ -264,6 +265,14 @@ def test_capacity_does_not_matter_where_it_is_not_published_or_no_size_is_asked(
     assert reasons(claim("c"), storage_class(), csi_driver(storage_capacity=False)) == {}
     assert reasons(claim("c"), storage_class(), csi_driver(storage_capacity=None)) == {}
     assert reasons(claim("c", size=None), storage_class(), csi_driver()) == {}
+
+
+def test_where_the_class_does_not_provision_nobody_asks_for_room() -> None:
+    topologies = [{"matchLabelExpressions": [{"key": ZONE, "values": ["z1"]}]}]
+
+    found = reasons(claim("c"), storage_class(topologies=topologies), csi_driver())
+
+    assert found == {"a": (NO_ROOM,), "b": (NO_VOLUME,)}
 
 
 def test_only_what_has_no_volume_is_provisioned() -> None:

@@ -1,17 +1,15 @@
 """VolumeBinding before the pod is bound: what is written, and how long it waits for whom."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.unit.plugins.volumes.volume_builders import Cluster, claim, node, of_claim, pod, storage_class, volume
 
-from moorage.columns import PodInfo
 from moorage.config import VolumeBindingArgs
 from moorage.errors import ApiError
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.handle import WaitingPod
 from moorage.framework.status import Code, Status
 from moorage.objects import KubeObject, PersistentVolume, PersistentVolumeClaim
 from moorage.plugins.volumes import VolumeBinding
@@ -62,15 +60,6 @@ class FakeHost:
     @property
     def client(self) -> FakeServer:
         return self.server
-
-    def waiting_pods(self) -> Iterable[WaitingPod]:
-        return ()
-
-    def activate(self, pods: Iterable[PodInfo]) -> None:
-        raise AssertionError
-
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
-        raise AssertionError
 
     async def sleep(self, seconds: float) -> None:
         assert self.cluster is not None

@@ -68,6 +68,16 @@ def test_the_smallest_volume_that_fits_is_taken() -> None:
     assert [name for name in ("v1", "v5", "v9") if world.volume(name).spec.claim_ref] == ["v5"]
 
 
+def test_the_smallest_claim_chooses_first() -> None:
+    claims = [claim("large", size="2Gi"), claim("small", size="1Gi")]
+    world = Reserving(node("a"), *claims, BY_HAND, volume("v4", size="4Gi"), volume("v2", size="2Gi"))
+
+    world.place(pod("p", of_claim("large"), of_claim("small")), on="a")
+
+    holders = {name: world.volume(name).spec.claim_ref for name in ("v2", "v4")}
+    assert {name: holder and holder.name for name, holder in holders.items()} == {"v2": "small", "v4": "large"}
+
+
 def test_a_volume_that_the_user_reserved_is_not_marked_as_our_choice() -> None:
     world = Reserving(node("a"), claim("c"), BY_HAND, volume("v", claimed_by="c"))
 

@@ -7,7 +7,7 @@ from typing import Any, Protocol
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, Resource
-from moorage.framework.handle import Handle, Host
+from moorage.framework.handle import Handle
 from moorage.framework.points import Verdicts
 from moorage.framework.status import Status
 from moorage.objects import KubeObject, Pod, convert_object
@@ -33,9 +33,12 @@ class Registering(Protocol):
 
 
 class Cluster:
-    """A snapshot with a handle on it. Time stands at `time` until somebody moves it."""
+    """A snapshot with a handle on it. Time stands at `time` until somebody moves it.
 
-    def __init__(self, *objects: KubeObject, host: Host | None = None) -> None:
+    `host` is whatever part of a Host the test needs.
+    """
+
+    def __init__(self, *objects: KubeObject, host: Any = None) -> None:
         self.snapshot = Snapshot.of(objects)
         self.time = 0.0
         self.handle = Handle(self.snapshot, now=lambda: self.time, random=Random(0), host=host)
