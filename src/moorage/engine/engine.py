@@ -12,7 +12,7 @@ from moorage.engine.explaining import explain
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
 from moorage.engine.sampling import Sampling
-from moorage.errors import InputError
+from moorage.errors import InputError, PluginError
 from moorage.framework.building import build_profile
 from moorage.framework.handle import Handle, Host
 from moorage.framework.registry import Registry
@@ -61,9 +61,13 @@ class Engine:
         self.snapshot.nodes.remove_pod(assumed, assumed.spec.node_name)
 
     def place(self, placement: Placement) -> Status | None:
-        """Assume and reserve; a refusal by a Reserve plugin undoes both."""
+        """Assume and reserve; a Reserve plugin that refuses or breaks (PluginError) undoes both."""
         assumed = self.assume(placement.pod, placement.node_name)
-        refusal = self.runner_of(placement.pod).reserve(placement.state, placement.pod, placement.node_name)
+        try:
+            refusal = self.runner_of(placement.pod).reserve(placement.state, placement.pod, placement.node_name)
+        except PluginError:
+            self.forget(assumed)
+            raise
         if refusal is not None:
             self.forget(assumed)
         return refusal

@@ -8,7 +8,7 @@ from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.filtering import Filtering
-from moorage.framework.lifting import blame
+from moorage.framework.lifting import blame, checked
 from moorage.framework.points import Nomination, PermitAnswer, PostFilterAnswer
 from moorage.framework.profile import Profile
 from moorage.framework.scoring import Scoring
@@ -33,6 +33,8 @@ class Runner:
         for one in self.profile.post_filters:
             with blame(one.name, "PostFilter"):
                 answer: PostFilterAnswer = one.plugin.post_filter(state, pod, statuses)
+                if not isinstance(answer, PostFilterAnswer):
+                    raise TypeError(f"answered {answer!r}; expected a PostFilterAnswer")
             if answer.status is None or answer.status.is_success:
                 return PostFilterAnswer(None, answer.nomination)
             if answer.status.code is not Code.UNSCHEDULABLE:
@@ -47,7 +49,7 @@ class Runner:
         for one in self.profile.reserves:
             try:
                 with blame(one.name, "Reserve"):
-                    status = one.plugin.reserve(state, pod, node_name)
+                    status = checked(one.name, "Reserve", one.plugin.reserve(state, pod, node_name), Status)
             except PluginError:
                 self.unreserve(state, pod, node_name)
                 raise
@@ -71,6 +73,7 @@ class Runner:
         for one in self.profile.permits:
             with blame(one.name, "Permit"):
                 answer = one.plugin.permit(placement.state, placement.pod, placement.node_name)
+            checked(one.name, "Permit", answer, Status, PermitAnswer)
             status = answer.status if isinstance(answer, PermitAnswer) else answer
             if status is None or status.is_success:
                 continue

@@ -10,7 +10,7 @@ from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.kept import ClassColumns, KeptClasses
-from moorage.framework.lifting import NodeFilter, blame, broken
+from moorage.framework.lifting import NodeFilter, blame, broken, checked
 from moorage.framework.points import NodeNames, PreFilterExtensions, Scope
 from moorage.framework.profile import Profile
 from moorage.framework.status import Code, Status, unresolvable
@@ -71,7 +71,7 @@ class Filtering:
                 continue
             if isinstance(answer, NodeNames):
                 self._narrow(search, one.name, answer.names)
-            elif answer.code is Code.SKIP:
+            elif checked(one.name, "PreFilter", answer, Status, NodeNames).code is Code.SKIP:
                 skipped.add(one.name)
             elif not answer.is_success:
                 search.rejection = self._rejection(one.name, answer)

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, PodClass, PodInfo, Rows
+from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.lifting import FEW_ROWS, NodeFilter, broken
 from moorage.framework.points import NodeNames, Scope
@@ -121,7 +122,7 @@ class ClassColumns:
             for one in stage.kept:
                 one.codes = np.zeros(self._capacity, dtype=np.int16)
         self._evaluate(self._nodes.rows, Scope.NODE)
-        self.scores = KeptScores(self._profile, self._pod, self._nodes, self.state)
+        self.forget_scores()
 
     def _nodes_changed(self, rows: Rows) -> None:
         self._first_rows = None
@@ -178,6 +179,10 @@ class ClassColumns:
                 stage.passing[row] = fits
                 self._first_rows = None
 
+    def forget_scores(self) -> None:
+        """Drop the kept scores: a plugin broke while they were made."""
+        self.scores = KeptScores(self._profile, self._pod, self._nodes, self.state)
+
     # ----------------------------------------------------------------------------------------------------- reading
 
     def first_rows(self) -> Rows:
@@ -204,7 +209,11 @@ class KeptClasses:
                 self._columns.popitem(last=False)
         else:
             self._columns.move_to_end(pod.pod_class)
-        columns.catch_up()
+        try:
+            columns.catch_up()
+        except PluginError:
+            del self._columns[pod.pod_class]  # nothing half done is kept
+            raise
         return columns
 
 

@@ -14,7 +14,7 @@ from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scope, Scores
-from moorage.framework.status import Status
+from moorage.framework.status import Code, Status
 
 #: Up to this many rows the one-node form is quicker than the dispatch of array operations.
 FEW_ROWS = 6
@@ -25,6 +25,24 @@ def broken(plugin: str, point: str, problem: Exception | str) -> PluginError:
     if isinstance(problem, PluginError):
         return problem
     return PluginError(plugin, point, problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}")
+
+
+def checked(plugin: str, point: str, answer: Any, *kinds: type) -> Any:
+    """The answer, if it is None or of a kind that the point's contract allows. Raises PluginError if not."""
+    if answer is None or isinstance(answer, kinds):
+        return answer
+    expected = " or ".join(kind.__name__ for kind in kinds)
+    raise PluginError(plugin, point, f"answered {answer!r}; expected {expected} or None")
+
+
+def is_skip(plugin: str, point: str, answer: Any) -> bool:
+    """Whether the plugin skips itself, at a point where it may do nothing else but go on. Raises PluginError."""
+    status = checked(plugin, point, answer, Status)
+    if status is None or status.is_success:
+        return False
+    if status.code is not Code.SKIP:
+        raise PluginError(plugin, point, status.message or f"answered {status.code.label}")
+    return True
 
 
 class blame:  # noqa: N801 - reads as a statement: `with blame(...)`
@@ -39,7 +57,7 @@ class blame:  # noqa: N801 - reads as a statement: `with blame(...)`
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, Exception):
+        if isinstance(error, Exception) and not isinstance(error, PluginError):
             raise broken(self._plugin, self._point, error) from error
 
 
@@ -72,9 +90,11 @@ class NodeFilter:
             status = self._one(state, pod, node)
         except Exception as error:
             raise broken(self.name, "Filter", error) from error
-        if status is None or status.is_success:
+        if status is None:
             return None
-        return self._checked(status)
+        if not isinstance(status, Status):
+            checked(self.name, "Filter", status, Status)
+        return None if status.is_success else self._checked(status)
 
     def one_code(self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int) -> int:
         """The verdict on one row as an id of `statuses`, 0 where the pod fits."""
@@ -87,12 +107,14 @@ class NodeFilter:
             codes = [self.one_code(state, pod, nodes, row) for row in rows.tolist()]
             return np.array(codes, dtype=np.intp)
         with blame(self.name, "Filter"):
-            verdicts = self._many(state, pod, nodes, rows)
-        if not verdicts.statuses or not verdicts.codes.any():
-            return np.zeros(len(rows), dtype=np.intp)
-        ids = np.array([0, *(self._intern(self._checked(status)) for status in verdicts.statuses)], dtype=np.intp)
-        mapped: NDArray[np.intp] = ids[verdicts.codes]
-        return mapped
+            codes, statuses = self._many(state, pod, nodes, rows)
+            if len(codes) != len(rows):
+                raise ValueError(f"{len(codes)} verdicts for {len(rows)} nodes")
+            if not statuses or not codes.any():
+                return np.zeros(len(rows), dtype=np.intp)
+            ids = np.array([0, *(self._intern(self._checked(status)) for status in statuses)], dtype=np.intp)
+            mapped: NDArray[np.intp] = ids[codes]
+            return mapped
 
     def _checked(self, status: Status) -> Status:
         if not status.is_rejection:
@@ -117,13 +139,14 @@ class NodeScore:
         self.normalize = getattr(plugin, "normalize_scores", None)
         self._one: Callable[..., int] | None = getattr(plugin, "score", None)
         self._many = getattr(plugin, "score_nodes", None)
+        #: Whether raw scores below 0 cannot be normalised into the range.
+        self._is_by_max = isinstance(self.normalize, NormalizeByMax)
         self._kept_until: Callable[[NodeTable], Hashable] | None = getattr(plugin, "kept_until", None)
 
     @property
     def is_kept(self) -> bool:
         """Whether raw scores stay good for a pod class until the node changes and can be ranked without the rest."""
-        by_max = self.normalize is None or isinstance(self.normalize, NormalizeByMax)
-        return self.scope is not Scope.CLUSTER and by_max
+        return self.scope is not Scope.CLUSTER and (self.normalize is None or self._is_by_max)
 
     @property
     def looks_wider(self) -> bool:
@@ -142,7 +165,9 @@ class NodeScore:
             score = self._one(state, pod, node)
         except Exception as error:
             raise broken(self.name, "Score", error) from error
-        if self.normalize is None and not MIN_SCORE <= score <= MAX_SCORE:
+        if type(score) is not int and not isinstance(score, int | np.integer):
+            raise PluginError(self.name, "Score", f"answered {score!r} for node {node.name}; expected an integer")
+        if not self._is_possible(score, score):
             raise self._out_of_range(score, node.name)
         return score
 
@@ -152,7 +177,8 @@ class NodeScore:
             return np.array([self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()], dtype=np.int64)
         with blame(self.name, "Score"):
             scores: Scores = self._many(state, pod, nodes, rows)
-        if self.normalize is None:
+        self._check_shape(scores, rows, "Score")
+        if len(scores) and not self._is_possible(int(scores.min()), int(scores.max())):
             self._check(scores, nodes, rows)
         return scores
 
@@ -162,8 +188,20 @@ class NodeScore:
         if self.normalize is not None:
             with blame(self.name, "NormalizeScore"):
                 scores = self.normalize(state, pod, scores, rows)
+            self._check_shape(scores, rows, "NormalizeScore")
             self._check(scores, nodes, rows)
         return scores * self.weight
+
+    def _is_possible(self, lowest: int, highest: int) -> bool:
+        """Whether raw scores in this range can be right."""
+        if self.normalize is None:
+            return lowest >= MIN_SCORE and highest <= MAX_SCORE
+        return lowest >= MIN_SCORE or not self._is_by_max
+
+    def _check_shape(self, scores: Any, rows: Rows, point: str) -> None:
+        if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "iu" or scores.shape != rows.shape:
+            shown = f"{scores.dtype} {scores.shape}" if isinstance(scores, np.ndarray) else repr(scores)
+            raise PluginError(self.name, point, f"answered {shown}; expected an array of {len(rows)} integers")
 
     def _check(self, scores: Scores, nodes: NodeTable, rows: Rows) -> None:
         if len(scores) and not (int(scores.min()) >= MIN_SCORE and int(scores.max()) <= MAX_SCORE):

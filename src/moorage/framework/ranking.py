@@ -13,11 +13,10 @@ from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, PodInfo, Rows
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.lifting import NodeScore, broken
+from moorage.framework.lifting import NodeScore, broken, is_skip
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import Scope, Scores
 from moorage.framework.profile import Named, Profile
-from moorage.framework.status import Code
 
 Mask = NDArray[np.bool_]
 
@@ -88,9 +87,7 @@ class KeptScores:
             answer = one.plugin.pre_score(self._state, self._pod, self._nodes, feasible)
         except Exception as error:
             raise broken(one.name, "PreScore", error) from error
-        if answer is not None and answer.code is not Code.SKIP and not answer.is_success:
-            raise broken(one.name, "PreScore", answer.message)
-        return answer is not None and answer.code is Code.SKIP
+        return is_skip(one.name, "PreScore", answer)
 
     # --------------------------------------------------------------------------------------------------- evaluation
 

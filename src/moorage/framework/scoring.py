@@ -5,10 +5,9 @@ import numpy as np
 from moorage.columns import NodeTable, Rows
 from moorage.errors import PluginError
 from moorage.framework.filtering import Search
-from moorage.framework.lifting import NodeScore, broken
+from moorage.framework.lifting import NodeScore, broken, is_skip
 from moorage.framework.points import Scores
 from moorage.framework.profile import Profile
-from moorage.framework.status import Code
 
 
 class Scoring:
@@ -23,18 +22,19 @@ class Scoring:
 
     def prepare(self, search: Search, rows: Rows) -> list[NodeScore]:
         """Run PreScore over the rows that fit; returns the plugins that are asked to score in this cycle."""
-        search.columns.scores.prepare(rows)
+        try:
+            search.columns.scores.prepare(rows)
+        except PluginError:
+            search.columns.forget_scores()
+            raise
         skipped = set(search.columns.scores.skipped)
         for one in self._asked_pre_scores:
             try:
                 answer = one.plugin.pre_score(search.state, search.pod, self._nodes, rows)
             except Exception as error:
                 raise broken(one.name, "PreScore", error) from error
-            if answer is None or answer.is_success:
-                continue
-            if answer.code is not Code.SKIP:
-                raise PluginError(one.name, "PreScore", answer.message)
-            skipped.add(one.name)
+            if is_skip(one.name, "PreScore", answer):
+                skipped.add(one.name)
         search.state.skipped_scores = frozenset(skipped)
         return [one for one in self._asked_scores if one.name not in skipped]
 
