@@ -4,14 +4,24 @@ import asyncio
 import time
 from collections.abc import Callable, Collection
 
+from moorage.controllers.budgets import DisruptionController
 from moorage.controllers.deployments import DeploymentController
 from moorage.controllers.garbage import GarbageCollector
 from moorage.controllers.jobs import JobController
+from moorage.controllers.namespaces import NamespaceController
+from moorage.controllers.podgc import PodGarbageCollector
 from moorage.controllers.replicasets import ReplicaSetController
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.runtime.informers import Informers
 from moorage.controllers.runtime.writer import Writer
+from moorage.controllers.volumes import (
+    ClaimProtection,
+    EphemeralVolumeController,
+    VolumeBinder,
+    VolumeProtection,
+    VolumeProvisioner,
+)
 from moorage.errors import InputError
 from moorage.kube.lanes import Lanes
 from moorage.kube.recorder import EventRecorder
@@ -22,6 +32,14 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     ReplicaSetController,
     JobController,
     GarbageCollector,
+    PodGarbageCollector,
+    NamespaceController,
+    DisruptionController,
+    VolumeBinder,
+    VolumeProvisioner,
+    ClaimProtection,
+    VolumeProtection,
+    EphemeralVolumeController,
 )
 """All there are. Each works without the others, so that any may be left to somebody else."""
 
