@@ -50,11 +50,14 @@ class Crowd:
         return [*SURROUNDINGS, *nodes, *pods, *waiting]
 
 
+#: Dry runs count the removal of pods that are being deleted although such pods were never counted (a quirk of
+#: kube-scheduler's topology spread that is kept), so none of them are in the crowd.
+crowd_traits = pod_traits().map(lambda traits: [trait for trait in traits if trait != "terminating"])
 crowds = st.builds(
     Crowd,
     st.sampled_from(sorted(CONFIGS)),
     st.lists(st.lists(st.sampled_from(NODE_KINDS), max_size=3, unique=True), min_size=1, max_size=3),
-    st.lists(st.tuples(pod_traits(), st.integers(0, 2)), min_size=1, max_size=10),
+    st.lists(st.tuples(crowd_traits, st.integers(0, 2)), min_size=1, max_size=10),
     pod_traits().map(lambda traits: [*traits, "more important"]),
     st.none() | pod_traits(),
 )
