@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns.domains import DomainIndex, Domains, Topology
+from moorage.columns.labels import ABSENT
 from moorage.columns.table import NodeTable
 from moorage.columns.tallies import Tally
 
@@ -20,6 +21,8 @@ MAX_CELLS = 1 << 22
 MIN_TABLES = 64
 
 NOT_KEPT = -1
+#: How many changes a table remembers, at least.
+_JOURNAL = 64
 _NOTHING = np.zeros(1, dtype=np.int64)
 _Sources = frozenset[tuple[Tally, int]]
 
@@ -33,6 +36,7 @@ class DomainCounts:
     __slots__ = (
         "__weakref__",
         "_histogram",
+        "_journal",
         "_of_row",
         "counts",
         "domain_ids",
@@ -57,16 +61,21 @@ class DomainCounts:
         self.domain_ids: NDArray[np.intp] = _NOTHING
         self._of_row: NDArray[np.intp] = _NOTHING
         self._histogram: dict[int, int] | None = None
+        #: The domains of the latest changes, one for each revision.
+        self._journal: list[int] = []
 
     def add(self, row: int, delta: int, weight: int) -> None:
         """Pods came to a row or went from it."""
-        domain = self._of_row[row] if row < len(self._of_row) else -1  # rows beyond came later and have no node yet
-        if domain < 0:
+        domain = self._of_row.item(row) if row < len(self._of_row) else ABSENT  # later rows have no node yet
+        if domain == ABSENT:
             return
-        before = int(self.counts[domain])
+        before = self.counts.item(domain)
         after = self.counts[domain] = before + delta * weight
         self.pods += delta
         self.revision += 1
+        self._journal.append(domain)
+        if len(self._journal) > 2 * _JOURNAL:
+            del self._journal[:_JOURNAL]
         histogram = self._histogram
         if histogram is not None and before != after:
             histogram[after] = histogram.get(after, 0) + 1
@@ -77,7 +86,12 @@ class DomainCounts:
 
     def count(self, domain: int) -> int:
         """The count of one domain; 0 where the domain is not known."""
-        return int(self.counts[domain]) if domain < len(self.counts) else 0
+        return self.counts.item(domain) if domain < len(self.counts) else 0
+
+    def changed_since(self, revision: int) -> list[int] | None:
+        """The domains that changed since a revision, or None where that is not known any more."""
+        first = self.revision - len(self._journal)
+        return self._journal[revision - first :] if revision >= first else None
 
     def minimum(self) -> int:
         """The smallest count of any domain."""
@@ -102,6 +116,7 @@ class DomainCounts:
                 tally.attach(self, weight)
         self._of_row, self.domain_ids, self.version = domains.of_row, domains.ids, version
         self._histogram = None
+        self._journal.clear()
         self.revision += 1
         self.pods = 0
         self.counts = np.zeros(domains.size + 1, dtype=np.int64)

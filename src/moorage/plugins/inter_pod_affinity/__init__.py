@@ -1,7 +1,7 @@
 """InterPodAffinity: pods that want to be near other pods, or far from them.
 
-Terms are resolved once for pods that are alike (terms) into plans that hold tables of counts by domain (filtering,
-scoring). The plugin itself is in plugin, its opinion on cluster events in hints.
+Terms are resolved once for pods that are alike (terms) into plans that hold tables of counts by domain (rules,
+filtering, scoring). The plugin itself is in plugin, its opinion on cluster events in hints.
 """
 
 from moorage.plugins.inter_pod_affinity.plugin import InterPodAffinity

@@ -1,41 +1,26 @@
 """Required terms: the incoming pod's own, and the anti-affinity of the pods already there."""
 
-import enum
 from collections.abc import Iterable, Iterator
-
-import numpy as np
-from numpy.typing import NDArray
 
 from moorage.columns import LabelGroup, NodeInfo, NodeTable, PodInfo, Snapshot
 from moorage.columns.counts import CountTables, DomainCounts
 from moorage.columns.domains import Topology
 from moorage.columns.heldterms import terms_that_bind
-from moorage.columns.labels import ABSENT
 from moorage.columns.pods import AffinityClass
 from moorage.columns.tallies import Tally
-from moorage.framework.status import Status, unresolvable, unschedulable
+from moorage.columns.verdicts import Codes, RowVerdicts
+from moorage.framework.status import Status
+from moorage.plugins.inter_pod_affinity.rules import (
+    FAR_FROM_AFFINITY,
+    NEAR_ANTI_AFFINITY,
+    UNWANTED,
+    Added,
+    KeyRules,
+    Rule,
+)
 from moorage.plugins.inter_pod_affinity.terms import resolve, select
 from moorage.values.selector import Labels
 
-FAR_FROM_AFFINITY = unresolvable("node(s) didn't match pod affinity rules")
-NEAR_ANTI_AFFINITY = unschedulable("node(s) didn't match pod anti-affinity rules")
-UNWANTED = unschedulable("node(s) didn't satisfy existing pods anti-affinity rules")
-
-
-class Rule(enum.IntEnum):
-    """What can keep the pod off a node. Where several do, the highest is told."""
-
-    EXISTING = 1
-    ANTI_AFFINITY = 2
-    AFFINITY = 3
-
-
-#: Verdict codes are the rules, that is 1 + the index here.
-STATUSES = (UNWANTED, NEAR_ANTI_AFFINITY, FAR_FROM_AFFINITY)
-
-_Codes = NDArray[np.int8]
-#: What dry runs added: rule, topology key, value of the label -> pods.
-_Added = dict[tuple[Rule, str, str], int]
 _MAX_EFFECTS = 4096
 
 
@@ -62,8 +47,9 @@ class FilterPlan:
         self.existing: dict[str, DomainCounts] = {}
         self._held_version = -1
         self._effects: dict[tuple[AffinityClass | None, LabelGroup], tuple[tuple[Rule, str], ...]] = {}
-        self._codes: _Codes = np.zeros(0, dtype=np.int8)
-        self._codes_for: list[int] = []
+        self._verdicts: RowVerdicts | None = None
+        self._rules: list[KeyRules] = []
+        self._was_anywhere = False
 
     def _affinity_tables(self, keys: set[str]) -> dict[str, DomainCounts]:
         if not keys:
@@ -85,7 +71,7 @@ class FilterPlan:
             self._held_version = held.version
             found = held.anti_affinity(self._group.namespace, self._group.labels, self._namespace_labels)
             self.existing = self._by_key([(one.term.topology_key, one) for one in found])
-            self._codes_for = []
+            self._verdicts = None
         for tables in (self.affinity, self.anti_affinity, self.existing):
             for table in tables.values():
                 self._tables.use(table)
@@ -95,37 +81,37 @@ class FilterPlan:
         """Whether no node can be refused."""
         return not self.has_terms and not any(table.pods for table in self.existing.values())
 
-    def row_codes(self) -> _Codes:
-        """The verdict on every row. Computed again only after a table changed."""
-        revisions = [
-            table.revision for tables in (self.affinity, self.anti_affinity, self.existing) for table in tables.values()
-        ]
-        if self._codes_for != revisions:
-            self._codes_for = revisions
-            self._codes = self.evaluate({})
-        return self._codes
+    def row_codes(self) -> Codes:
+        """The verdict on every row, for tables just brought up to date: the highest rule that is broken."""
+        verdicts = self._verdicts
+        if verdicts is None or verdicts.topology_version != self._nodes.topology_version:
+            self._rules = self._key_rules(())
+            verdicts = self._verdicts = RowVerdicts(self._nodes, [one.key for one in self._rules])
+        anywhere = self.may_go_anywhere({})
+        for layer, rules in enumerate(self._rules):
+            changed = rules.changed_domains()
+            if changed is None or anywhere != self._was_anywhere:
+                verdicts.set(layer, rules.codes(self._nodes.label(rules.key), {}, anywhere=anywhere))
+            else:
+                for domain in changed:
+                    verdicts.change(layer, domain, rules.code_of(domain, anywhere=anywhere))
+        self._was_anywhere = anywhere
+        return verdicts.codes()
 
-    def evaluate(self, added: _Added) -> _Codes:
-        """The verdict on every row, with what a dry run added."""
-        codes: _Codes = np.zeros(len(self._nodes.infos), dtype=np.int8)
-        may_go_anywhere = self.may_go_anywhere(added)
-        keys = self.affinity.keys() | self.anti_affinity.keys() | self.existing.keys()
-        for key in keys.union(key for _, key, _ in added):
-            column = self._nodes.label(key)
-            verdicts = np.zeros(len(column.values) + 1, dtype=np.int8)
-            for rule, tables in ((Rule.EXISTING, self.existing), (Rule.ANTI_AFFINITY, self.anti_affinity)):
-                if key in tables or added:
-                    near = self._counts(rule, key, tables.get(key), added) > 0
-                    np.maximum(verdicts, near.view(np.int8) * np.int8(rule), out=verdicts)
-            if key in self.affinity:
-                if not may_go_anywhere:
-                    far = self._counts(Rule.AFFINITY, key, self.affinity[key], added) <= 0
-                    np.maximum(verdicts, far.view(np.int8) * np.int8(Rule.AFFINITY), out=verdicts)
-                verdicts[-1] = Rule.AFFINITY  # what a row without the label finds
-            np.maximum(codes, verdicts.take(column.ids[: len(codes)]), out=codes)
-        return codes
+    def dry_row_codes(self, added: Added) -> Codes:
+        """The same with what a dry run added."""
+        rules = self._key_rules(key for _, key, _ in added)
+        verdicts, anywhere = RowVerdicts(self._nodes, [one.key for one in rules]), self.may_go_anywhere(added)
+        for layer, one in enumerate(rules):
+            verdicts.set(layer, one.codes(self._nodes.label(one.key), added, anywhere=anywhere))
+        return verdicts.codes()
 
-    def may_go_anywhere(self, added: _Added) -> bool:
+    def _key_rules(self, further: Iterable[str]) -> list[KeyRules]:
+        tables = (self.affinity, self.anti_affinity, self.existing)
+        keys = dict.fromkeys((*self.affinity, *self.anti_affinity, *self.existing, *further))
+        return [KeyRules(key, *(by_key.get(key) for by_key in tables)) for key in keys]
+
+    def may_go_anywhere(self, added: Added) -> bool:
         """Whether the pod is the first of a series: it matches its own affinity terms and no other pod does."""
         if not self.matches_itself:
             return False
@@ -155,35 +141,24 @@ class FilterPlan:
             if term.matches(incoming.namespace, incoming.labels, self._namespace_labels):
                 yield Rule.EXISTING, term.topology_key
 
-    def _counts(self, rule: Rule, key: str, table: DomainCounts | None, added: _Added) -> NDArray[np.int64]:
-        column = self._nodes.label(key)
-        counts = np.zeros(len(column.values) + 1, dtype=np.int64) if table is None else table.counts
-        if added:
-            counts = counts.copy()
-            for (changed, changed_key, value), delta in added.items():
-                domain = column.find(value)
-                if changed is rule and changed_key == key and domain != ABSENT:
-                    counts[domain] += delta
-        return counts
-
 
 class FilterState:
     """What Filter reads in one cycle: the plan, and what dry runs added to it."""
 
     __slots__ = ("_added", "_nodes", "plan")
 
-    def __init__(self, plan: FilterPlan, nodes: NodeTable, added: _Added | None = None) -> None:
+    def __init__(self, plan: FilterPlan, nodes: NodeTable, added: Added | None = None) -> None:
         self.plan = plan
         self._nodes = nodes
-        self._added: _Added = {} if added is None else added
+        self._added: Added = {} if added is None else added
 
     def clone(self) -> "FilterState":
         """A copy that dry runs may change."""
         return FilterState(self.plan, self._nodes, self._added.copy())
 
-    def row_codes(self) -> _Codes:
+    def row_codes(self) -> Codes:
         """The verdict on every row."""
-        return self.plan.evaluate(self._added) if self._added else self.plan.row_codes()
+        return self.plan.dry_row_codes(self._added) if self._added else self.plan.row_codes()
 
     def verdict(self, labels: Labels) -> Status | None:
         """The verdict on a node with these labels."""

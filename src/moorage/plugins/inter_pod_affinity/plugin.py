@@ -17,7 +17,8 @@ from moorage.framework.points import Scores, Verdicts
 from moorage.framework.status import SKIP, Status, error, unresolvable
 from moorage.objects import Namespace, Node, Pod
 from moorage.plugins.inter_pod_affinity import hints
-from moorage.plugins.inter_pod_affinity.filtering import STATUSES, FilterPlan, FilterState
+from moorage.plugins.inter_pod_affinity.filtering import FilterPlan, FilterState
+from moorage.plugins.inter_pod_affinity.rules import STATUSES
 from moorage.plugins.inter_pod_affinity.scoring import ScorePlan, normalize
 
 _FILTER_STATE = "PreFilterInterPodAffinity"

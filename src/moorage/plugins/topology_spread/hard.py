@@ -7,6 +7,8 @@ from numpy.typing import NDArray
 
 from moorage.columns import LabelGroup, NodeInfo, NodeTable, PodInfo
 from moorage.columns.counts import CountTables, DomainCounts
+from moorage.columns.labels import ABSENT
+from moorage.columns.verdicts import Codes, RowVerdicts
 from moorage.framework.status import Status, unresolvable, unschedulable
 from moorage.plugins.topology_spread.constraints import Constraint, keys_of
 from moorage.values.taint import first_untolerated
@@ -15,11 +17,6 @@ _REASON = "node(s) didn't match pod topology spread constraints"
 MISSING_LABEL = unresolvable(f"{_REASON} (missing required label)")
 TOO_UNEVEN = unschedulable(_REASON)
 
-#: Verdict codes are 1 + the index here.
-STATUSES = (MISSING_LABEL, TOO_UNEVEN)
-_MISSING, _UNEVEN = 1, 2
-
-_Codes = NDArray[np.int8]
 #: For each constraint what a dry run added: domain id -> pods.
 _Added = list[dict[int, int]]
 
@@ -39,38 +36,57 @@ class HardPlan:
         self._affinity = pod.pod_class.node_affinity
         self._tolerations = pod.spec.tolerations
         self._selects: dict[LabelGroup, tuple[bool, ...] | None] = {}
-        self._codes: _Codes = np.zeros(0, dtype=np.int8)
-        self._codes_for: list[int] = []
+        #: Verdict codes are 1 + the index here; a constraint's are higher than those of the constraints after it.
+        self.statuses = (TOO_UNEVEN, MISSING_LABEL) * len(self.constraints)
+        self._verdicts: RowVerdicts | None = None
+        #: For each constraint the revision of its table and the limit that the verdicts were made for.
+        self._made_for: list[tuple[int, int]] = []
 
     def refresh(self, tables: CountTables) -> None:
         """Bring the tables up to date at the start of a cycle."""
         for table in self.counts:
             tables.use(table)
 
-    def row_codes(self, nodes: NodeTable) -> _Codes:
-        """The verdict on every row, for tables just brought up to date. Computed again only after they changed."""
-        revisions = [table.revision for table in self.counts]
-        if self._codes_for != revisions:
-            self._codes_for = revisions
-            self._codes = self.evaluate(nodes, None)
-        return self._codes
+    def row_codes(self, nodes: NodeTable) -> Codes:
+        """The verdict on every row, for tables just brought up to date: that of the first constraint that refuses."""
+        verdicts = self._verdicts
+        if verdicts is None or verdicts.topology_version != nodes.topology_version:
+            verdicts = self._verdicts = self._empty_verdicts(nodes)
+            self._made_for = [(-1, 0)] * len(self.constraints)
+        for index, table in enumerate(self.counts):
+            revision, limit = self._made_for[index]
+            highest = self.highest(index, None)
+            changed = table.changed_since(revision) if limit == highest else None
+            if changed is None:
+                verdicts.set(index, self._codes_by_domain(index, table.counts, highest))
+            else:
+                for domain in changed:
+                    verdicts.change(index, domain, self._uneven(index) if table.counts[domain] > highest else 0)
+            self._made_for[index] = (table.revision, highest)
+        return verdicts.codes()
 
-    def evaluate(self, nodes: NodeTable, added: _Added | None) -> _Codes:
-        """The verdict on every row: that of the first constraint that refuses it."""
-        codes: _Codes | None = None
-        for index, (constraint, table) in enumerate(zip(self.constraints, self.counts, strict=True)):
-            counts = table.counts
-            if added is not None and added[index]:
-                counts = counts.copy()
-                for domain, pods in added[index].items():
-                    if 0 <= domain < len(counts) - 1:
-                        counts[domain] += pods
-            verdicts: _Codes = (counts > self.highest(index, added)).view(np.int8) * np.int8(_UNEVEN)
-            verdicts[-1] = _MISSING  # what a row without the label finds
-            of_row: _Codes = verdicts.take(nodes.label(constraint.topology_key).ids[: len(nodes.infos)])
-            codes = of_row if codes is None else codes + of_row * (codes == 0)
-        assert codes is not None, "a plan has at least one constraint"
+    def dry_row_codes(self, nodes: NodeTable, added: _Added) -> Codes:
+        """The same with what a dry run added."""
+        verdicts = self._empty_verdicts(nodes)
+        for index, table in enumerate(self.counts):
+            counts = table.counts.copy()
+            for domain, pods in added[index].items():
+                if domain != ABSENT:
+                    counts[domain] += pods
+            verdicts.set(index, self._codes_by_domain(index, counts, self.highest(index, added)))
+        return verdicts.codes()
+
+    def _empty_verdicts(self, nodes: NodeTable) -> RowVerdicts:
+        return RowVerdicts(nodes, [one.topology_key for one in self.constraints])
+
+    def _codes_by_domain(self, index: int, counts: NDArray[np.int64], highest: int) -> Codes:
+        codes: Codes = (counts > highest) * np.int16(self._uneven(index))
+        codes[-1] = self._uneven(index) + 1  # what a row without the label finds
         return codes
+
+    def _uneven(self, index: int) -> int:
+        """The code of a domain that holds too many; one more is that of a missing label."""
+        return 2 * (len(self.constraints) - index) - 1
 
     def highest(self, index: int, added: _Added | None) -> int:
         """The highest count a domain may have before the pod comes to it."""
@@ -113,11 +129,11 @@ class HardState:
         """A copy that dry runs may change."""
         return HardState(self.plan, self._nodes, self._added and [dict(one) for one in self._added])
 
-    def row_codes(self) -> _Codes:
+    def row_codes(self) -> Codes:
         """The verdict on every row."""
         if self._added is None:
             return self.plan.row_codes(self._nodes)
-        return self.plan.evaluate(self._nodes, self._added)
+        return self.plan.dry_row_codes(self._nodes, self._added)
 
     def verdict(self, labels: Mapping[str, str]) -> Status | None:
         """The verdict on a node with these labels."""

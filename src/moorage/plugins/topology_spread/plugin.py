@@ -21,7 +21,7 @@ from moorage.objects import Node, Pod
 from moorage.plugins.topology_spread import hints
 from moorage.plugins.topology_spread.constraints import HARD, SOFT, Constraint, compile_constraints
 from moorage.plugins.topology_spread.defaults import SYSTEM_DEFAULTS, DefaultSelectors
-from moorage.plugins.topology_spread.hard import STATUSES, HardPlan, HardState
+from moorage.plugins.topology_spread.hard import HardPlan, HardState
 from moorage.plugins.topology_spread.soft import SoftPlan, SoftState
 
 _FILTER_STATE = "PreFilterPodTopologySpread"
@@ -69,7 +69,7 @@ class PodTopologySpread:
     def filter_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
         """The same for many rows."""
         hard: HardState = state.read(_FILTER_STATE)
-        return Verdicts(nodes.pick(hard.row_codes(), rows).astype(np.intp), STATUSES)
+        return Verdicts(nodes.pick(hard.row_codes(), rows).astype(np.intp), hard.plan.statuses)
 
     def add_pod(self, state: CycleState, _pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Count a pod that a dry run adds."""
