@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import re
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
@@ -76,7 +77,7 @@ class Registry:
         try:
             return factory(args, handle)
         except InputError as error:
-            raise InputError(error.problem, where=f"plugin {name}") from error
+            raise InputError(str(error), where=f"plugin {name}") from error
         except Exception as error:
             raise InputError(f"cannot be created: {type(error).__name__}: {error}", where=f"plugin {name}") from error
 
@@ -118,13 +119,20 @@ def load_class(reference: str) -> type:
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
         raise FileNotFoundError(f"no such file: {path}")
-    name = f"moorage_plugin_{path.stem}"
+    # One module for each file, however many plugins of it are named and whatever other files are called.
+    name = "moorage_plugin_" + re.sub(r"\W", "_", str(path.resolve()))
+    if name in sys.modules:
+        return sys.modules[name]
     spec = importlib.util.spec_from_file_location(name, path)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules[name] = module
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
     return module
 
 
