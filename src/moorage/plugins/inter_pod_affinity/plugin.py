@@ -1,13 +1,13 @@
 """The plugin: finds the plan for a pod and asks it."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.columns.counts import CountTables
+from moorage.columns.recent import RecentlyUsed
 from moorage.config.args import InterPodAffinityArgs
 from moorage.errors import InputError
 from moorage.framework.cycle_state import CycleState
@@ -23,7 +23,6 @@ from moorage.plugins.inter_pod_affinity.scoring import ScorePlan, normalize
 
 _FILTER_STATE = "PreFilterInterPodAffinity"
 _SCORE_STATE = "PreScoreInterPodAffinity"
-_MAX_PLANS = 1024
 
 P = TypeVar("P")
 
@@ -37,8 +36,8 @@ class InterPodAffinity:
         self._snapshot = handle.snapshot
         self._tables = CountTables(handle.snapshot.nodes)
         self._namespaces_version = -1
-        self._filter_plans: OrderedDict[Hashable, FilterPlan] = OrderedDict()
-        self._score_plans: OrderedDict[Hashable, ScorePlan] = OrderedDict()
+        self._filter_plans: RecentlyUsed[FilterPlan] = RecentlyUsed(handle.snapshot.nodes)
+        self._score_plans: RecentlyUsed[ScorePlan] = RecentlyUsed(handle.snapshot.nodes)
 
     # ------------------------------------------------------------------------------------------------------ filtering
 
@@ -131,21 +130,14 @@ class InterPodAffinity:
 
     # ---------------------------------------------------------------------------------------------------------- plans
 
-    def _plan(self, plans: OrderedDict[Hashable, P], pod: PodInfo, make: Callable[[PodInfo], P]) -> P:
+    def _plan(self, plans: RecentlyUsed[P], pod: PodInfo, make: Callable[[PodInfo], P]) -> P:
         """The plan of pods like this one."""
         version = self._snapshot.objects.version(Namespace)
         if self._namespaces_version != version:
             self._namespaces_version = version
             self._filter_plans.clear()
             self._score_plans.clear()
-        key = (pod.affinity_class, pod.label_group)
-        if key in plans:
-            plans.move_to_end(key)
-            return plans[key]
-        plan = plans[key] = make(pod)
-        if len(plans) > _MAX_PLANS:
-            plans.popitem(last=False)
-        return plan
+        return plans.get((pod.affinity_class, pod.label_group), make, pod)
 
     def _make_filter_plan(self, pod: PodInfo) -> FilterPlan:
         return FilterPlan(pod, self._snapshot, self._tables)

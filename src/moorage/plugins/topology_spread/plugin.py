@@ -1,15 +1,14 @@
 """The plugin: finds the plan for a pod and asks it."""
 
-from collections import OrderedDict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import TypeVar
 
 import msgspec
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.columns.counts import CountTables
+from moorage.columns.recent import RecentlyUsed
 from moorage.config.args import PodTopologySpreadArgs
 from moorage.errors import InputError
 from moorage.framework.cycle_state import CycleState
@@ -26,9 +25,7 @@ from moorage.plugins.topology_spread.soft import SoftPlan, SoftState
 
 _FILTER_STATE = "PreFilterPodTopologySpread"
 _SCORE_STATE = "PreScorePodTopologySpread"
-_MAX_PLANS = 1024
 
-P = TypeVar("P")
 _encode = msgspec.msgpack.Encoder().encode
 
 
@@ -44,8 +41,8 @@ class PodTopologySpread:
         self._nodes = handle.snapshot.nodes
         self._selectors = DefaultSelectors(handle.snapshot.objects)
         self._tables = CountTables(handle.snapshot.nodes)
-        self._hard_plans: OrderedDict[Hashable, HardPlan | None] = OrderedDict()
-        self._soft_plans: OrderedDict[Hashable, SoftPlan | None] = OrderedDict()
+        self._hard_plans: RecentlyUsed[HardPlan | None] = RecentlyUsed(handle.snapshot.nodes)
+        self._soft_plans: RecentlyUsed[SoftPlan | None] = RecentlyUsed(handle.snapshot.nodes)
 
     # ------------------------------------------------------------------------------------------------------ filtering
 
@@ -142,24 +139,17 @@ class PodTopologySpread:
     def _hard_plan(self, pod: PodInfo) -> HardPlan | None:
         if not pod.spec.topology_spread_constraints and not self._has_default[HARD]:
             return None
-        return self._plan(self._hard_plans, pod, self._make_hard_plan)
+        return self._hard_plans.get(self._kind_of(pod), self._make_hard_plan, pod)
 
     def _soft_plan(self, pod: PodInfo) -> SoftPlan | None:
         if not pod.spec.topology_spread_constraints and not self._has_default[SOFT]:
             return None
-        return self._plan(self._soft_plans, pod, self._make_soft_plan)
+        return self._soft_plans.get(self._kind_of(pod), self._make_soft_plan, pod)
 
-    def _plan(self, plans: OrderedDict[Hashable, P], pod: PodInfo, make: Callable[[PodInfo], P]) -> P:
-        """The plan of pods like this one."""
+    def _kind_of(self, pod: PodInfo) -> Hashable:
+        """What pods must have in common to share a plan."""
         own = pod.spec.topology_spread_constraints
-        key = (pod.pod_class, pod.label_group, _encode(own) if own else self._selectors.of(pod))
-        if key in plans:
-            plans.move_to_end(key)
-            return plans[key]
-        plan = plans[key] = make(pod)
-        if len(plans) > _MAX_PLANS:
-            plans.popitem(last=False)
-        return plan
+        return (pod.pod_class, pod.label_group, _encode(own) if own else self._selectors.of(pod))
 
     def _make_hard_plan(self, pod: PodInfo) -> HardPlan | None:
         constraints = self._constraints(pod, HARD)
