@@ -9,6 +9,7 @@ from moorage.controllers.deployments import DeploymentController
 from moorage.controllers.garbage import GarbageCollector
 from moorage.controllers.jobs import JobController
 from moorage.controllers.namespaces import NamespaceController
+from moorage.controllers.nodes import NodeLifecycle, TaintEviction
 from moorage.controllers.podgc import PodGarbageCollector
 from moorage.controllers.replicasets import ReplicaSetController
 from moorage.controllers.runtime.cluster import Cluster
@@ -33,6 +34,8 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     JobController,
     GarbageCollector,
     PodGarbageCollector,
+    NodeLifecycle,
+    TaintEviction,
     NamespaceController,
     DisruptionController,
     VolumeBinder,

@@ -43,6 +43,7 @@ class Condition(Struct, frozen=True):
     last_transition_time: str = ""
     last_update_time: str = ""
     last_probe_time: str | None = None
+    last_heartbeat_time: str | None = None
     observed_generation: int = 0
 
 
