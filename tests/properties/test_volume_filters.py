@@ -155,7 +155,7 @@ def _topology(key: str, value: str) -> dict[str, Any]:
 
 @settings(max_examples=100, deadline=None)
 @given(clusters(), st.data())
-def test_both_forms_of_every_filter_agree_while_pods_come_and_go(cluster: Cluster, data: st.DataObject) -> None:
+def test_both_forms_of_every_filter_agree_while_things_change(cluster: Cluster, data: st.DataObject) -> None:
     handle, nodes = cluster.handle, cluster.snapshot.nodes
     plugins = (
         VolumeRestrictions(None, handle),
@@ -176,6 +176,7 @@ def test_both_forms_of_every_filter_agree_while_pods_come_and_go(cluster: Cluste
             where = data.draw(st.sampled_from((*NODES, "unknown")))
             placed.append((where, data.draw(pods(f"p{turn}", on=where))))
             nodes.add_pod(cluster.info(placed[-1][1]), where)
+        cluster.snapshot.add(data.draw(st.one_of(*map(volumes, VOLUMES), *map(claims, CLAIMS))))
 
 
 def plain_match(

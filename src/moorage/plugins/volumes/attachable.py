@@ -1,6 +1,9 @@
 """Which CSI volumes a pod attaches to its node, under names that tell equal volumes from different ones."""
 
-from moorage.columns import ObjectStore, PodInfo
+from collections import Counter
+from typing import NamedTuple
+
+from moorage.columns import NodeInfo, ObjectStore, PodInfo
 from moorage.errors import InputError
 from moorage.framework.status import Status, error, unresolvable
 from moorage.objects import PersistentVolume, PersistentVolumeClaim, StorageClass, Volume, VolumeAttachment
@@ -14,6 +17,17 @@ Attachable = dict[str, str]
 _UNPROVISIONED = "\0unprovisioned"
 
 
+class NodeVolumes(NamedTuple):
+    """What a node has attached: the volumes its pods use, and how many of each driver with or without a pod."""
+
+    in_use: Attachable
+    attached: Counter[str]
+
+    def count_new(self, wanted: Attachable) -> Counter[str]:
+        """How many volumes of each driver a pod adds. One that a pod here uses is free; one merely attached is not."""
+        return Counter(driver for name, driver in wanted.items() if name not in self.in_use)
+
+
 def may_attach(volume: Volume) -> bool:
     """Whether a pod's volume could be a CSI volume that the node attaches."""
     return (
@@ -22,7 +36,7 @@ def may_attach(volume: Volume) -> bool:
 
 
 class AttachableVolumes:
-    """Looks up volumes. `migrated` says whether the node has a CSINode: only then in-tree volumes count as CSI."""
+    """Looks volumes up. In-tree volumes count as CSI volumes only on nodes that have a CSINode (`migrated`)."""
 
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
@@ -31,11 +45,18 @@ class AttachableVolumes:
         """What a pod to be placed needs attached. All its claims must exist."""
         return self._collect(pod, migrated=migrated, is_new=True)
 
-    def held_by(self, pod: PodInfo, *, migrated: bool) -> Attachable | Status:
-        """What a pod on a node has attached. Claims that are gone count for nothing."""
-        return self._collect(pod, migrated=migrated, is_new=False)
+    def on_node(self, node: NodeInfo) -> NodeVolumes | Status:
+        """What a node with a CSINode has attached. Claims that are gone count for nothing."""
+        in_use: Attachable = {}
+        for pod in node.pods.values():
+            if pod.spec.volumes:
+                held = self._collect(pod, migrated=True, is_new=False)
+                if isinstance(held, Status):
+                    return held
+                in_use |= held
+        return NodeVolumes(in_use, Counter((self._attached_to(node.name) | in_use).values()))
 
-    def attached_to(self, node_name: str) -> Attachable:
+    def _attached_to(self, node_name: str) -> Attachable:
         """What the VolumeAttachments say is attached to a node."""
         attached: Attachable = {}
         for attachment in self._objects.by(VolumeAttachment, node_of).get(node_name, ()):

@@ -1,7 +1,7 @@
 """NodeVolumeLimits: a node attaches only so many volumes of a CSI driver."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +14,16 @@ from moorage.framework.handle import Handle
 from moorage.framework.points import Verdicts
 from moorage.framework.status import SKIP, Status, unschedulable
 from moorage.objects import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
-from moorage.plugins.volumes.attachable import Attachable, AttachableVolumes, may_attach
+from moorage.plugins.volumes.attachable import Attachable, AttachableVolumes, NodeVolumes, may_attach
 from moorage.plugins.volumes.claims import uses_claim
 from moorage.plugins.volumes.csi_migration import in_tree_plugin
-from moorage.plugins.volumes.volume_columns import UNCOUNTABLE, AtMostAttached, LimitColumns, volume_limits
+from moorage.plugins.volumes.volume_columns import (
+    UNCOUNTABLE,
+    AtMostAttached,
+    ExactlyAttached,
+    LimitColumns,
+    volume_limits,
+)
 
 TOO_MANY_VOLUMES = unschedulable("node(s) exceed max volume count")
 
@@ -40,6 +46,7 @@ class NodeVolumeLimits:
         self._volumes = AttachableVolumes(snapshot.objects)
         self._limits = LimitColumns(snapshot.nodes, snapshot.objects)
         self._at_most = AtMostAttached(snapshot.nodes, snapshot.objects)
+        self._exactly = ExactlyAttached(snapshot.nodes, snapshot.objects)
 
     def pre_filter(self, state: CycleState, pod: PodInfo, _nodes: NodeTable) -> Status | None:
         """SKIP where the pod has nothing to attach."""
@@ -63,9 +70,9 @@ class NodeVolumeLimits:
         limits = volume_limits(csi_node)
         if not new or not limits:
             return None
-        return self._over_limit(new, node, limits)
+        return _verdict(new, self._volumes.on_node(node), limits)
 
-    def filter_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
+    def filter_nodes(self, state: CycleState, _pod: PodInfo, _nodes: NodeTable, rows: Rows) -> Verdicts:
         """The same for many rows: only nodes that could be over a limit are counted exactly."""
         wanted: Wanted = state.read(_KEY)
         self._limits.refresh()
@@ -76,14 +83,8 @@ class NodeVolumeLimits:
             if isinstance(new, Status) and concerned.any():
                 statuses.append(new)
                 codes[concerned] = len(statuses)
-        if isinstance(wanted.with_csi_node, Status) or not wanted.with_csi_node:
-            return Verdicts(codes, statuses)
-        for at in np.flatnonzero(self._close_to_limit(wanted.with_csi_node, rows)).tolist():
-            status = self.filter(state, pod, nodes.infos[int(rows[at])])
-            if status is not None:
-                if status not in statuses:
-                    statuses.append(status)
-                codes[at] = statuses.index(status) + 1
+        if not isinstance(wanted.with_csi_node, Status) and wanted.with_csi_node:
+            self._count_close_ones(wanted.with_csi_node, rows, codes, statuses)
         return Verdicts(codes, statuses)
 
     def events_to_register(self) -> Sequence[EventHint]:
@@ -96,30 +97,34 @@ class NodeVolumeLimits:
             on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _after_attachment_deleted),
         )
 
-    def _over_limit(self, new: Attachable, node: NodeInfo, limits: dict[str, int]) -> Status | None:
-        attached: Attachable = {}
-        for pod in node.pods.values():
-            if pod.spec.volumes:
-                held = self._volumes.held_by(pod, migrated=True)
-                if isinstance(held, Status):
-                    return held
-                attached |= held
-        # A volume that a pod here already uses costs nothing more; one that is only attached still counts as new.
-        coming = Counter(driver for name, driver in new.items() if name not in attached)
-        held_drivers = Counter((self._volumes.attached_to(node.name) | attached).values())
-        over = any(
-            driver in limits and held_drivers[driver] + count > limits[driver] for driver, count in coming.items()
-        )
-        return TOO_MANY_VOLUMES if over else None
+    def _count_close_ones(self, wanted: Attachable, rows: Rows, codes: Rows, statuses: list[Status]) -> None:
+        self._exactly.refresh()
+        for at in np.flatnonzero(self._close_to_limit(wanted, rows)).tolist():
+            row = int(rows[at])
+            status = _verdict(wanted, self._exactly.of(row), self._limits.of_row(row))
+            if status is not None:
+                if status not in statuses:
+                    statuses.append(status)
+                codes[at] = statuses.index(status) + 1
 
-    def _close_to_limit(self, new: Attachable, rows: Rows) -> Mask:
+    def _close_to_limit(self, wanted: Attachable, rows: Rows) -> Mask:
+        """Rows that might be over a limit; all others are not."""
         at_most = self._at_most.column()[rows]
         close: Mask = (at_most >= UNCOUNTABLE) & self._limits.is_limited[rows]
-        for driver, count in Counter(new.values()).items():
+        for driver, count in Counter(wanted.values()).items():
             limits = self._limits.of_driver(driver)
             if limits is not None:
                 close |= at_most + count > limits[rows]
         return close
+
+
+def _verdict(wanted: Attachable, there: NodeVolumes | Status, limits: Mapping[str, int]) -> Status | None:
+    if isinstance(there, Status):
+        return there
+    for driver, count in there.count_new(wanted).items():
+        if driver in limits and there.attached[driver] + count > limits[driver]:
+            return TOO_MANY_VOLUMES
+    return None
 
 
 def _after_csi_node_updated(_pod: PodInfo, before: CSINode, after: CSINode) -> Hint:

@@ -1,7 +1,7 @@
-"""Columns for NodeVolumeLimits: what nodes can attach, and at most how much they have attached.
+"""Columns for NodeVolumeLimits: what nodes can attach, at most how much they have attached, and how much exactly.
 
-Exact counts need every claim and volume of every pod on a node. The columns here answer the common case, a node far
-from its limits, without any of that.
+Exact counts need every claim and volume of every pod on a node. The upper bound answers the common case, a node far
+from its limits, without any of that; where it does not, exact counts are kept for as long as they hold.
 """
 
 import numpy as np
@@ -9,12 +9,23 @@ import numpy as np
 from moorage.columns import NodeTable, ObjectStore, PodInfo
 from moorage.columns.resources import Column
 from moorage.columns.table import Mask
-from moorage.objects import CSINode, VolumeAttachment
-from moorage.plugins.volumes.attachable import may_attach, node_of
+from moorage.framework.status import Status
+from moorage.objects import (
+    CSINode,
+    KubeObject,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+    VolumeAttachment,
+)
+from moorage.plugins.volumes.attachable import AttachableVolumes, NodeVolumes, may_attach, node_of
 
 NO_LIMIT = np.iinfo(np.int64).max
 #: Counted for pods whose volumes can only be judged one by one; more than any real number of volumes.
 UNCOUNTABLE = 1 << 40
+
+#: The kinds of objects, besides pods, that tell what is attached where.
+_TELLING: tuple[type[KubeObject], ...] = (PersistentVolumeClaim, PersistentVolume, StorageClass, VolumeAttachment)
 
 
 def volume_limits(csi_node: CSINode | None) -> dict[str, int]:
@@ -38,6 +49,7 @@ class LimitColumns:
         self.has_csi_node: Mask = np.zeros(0, dtype=bool)
         self.is_limited: Mask = np.zeros(0, dtype=bool)
         self._by_driver: dict[str, Column] = {}
+        self._by_row: dict[int, dict[str, int]] = {}
 
     def refresh(self) -> None:
         """Bring the columns up to date. Call it before reading them."""
@@ -49,6 +61,7 @@ class LimitColumns:
         self.has_csi_node = np.zeros(capacity, dtype=bool)
         self.is_limited = np.zeros(capacity, dtype=bool)
         self._by_driver = {}
+        self._by_row = {}
         for csi_node in self._objects.each(CSINode):
             row = self._nodes.row_of.get(csi_node.metadata.name)
             if row is not None:
@@ -58,8 +71,12 @@ class LimitColumns:
         """The limits of a driver by row, None where no node limits it."""
         return self._by_driver.get(driver)
 
+    def of_row(self, row: int) -> dict[str, int]:
+        """The limits of a row by driver."""
+        return self._by_row.get(row, {})
+
     def _take(self, row: int, csi_node: CSINode) -> None:
-        limits = volume_limits(csi_node)
+        limits = self._by_row[row] = volume_limits(csi_node)
         self.has_csi_node[row] = True
         self.is_limited[row] = bool(limits)
         for driver, limit in limits.items():
@@ -110,6 +127,37 @@ class AtMostAttached:
                 if row is not None:
                     self._attached[row] = len(attachments)
         return self._attached
+
+
+class ExactlyAttached:
+    """By row, what is attached: counted on first use, kept until a pod there or any object that tells changes."""
+
+    def __init__(self, nodes: NodeTable, objects: ObjectStore) -> None:
+        self._nodes = nodes
+        self._objects = objects
+        self._volumes = AttachableVolumes(objects)
+        self._counted: dict[int, NodeVolumes | Status] = {}
+        self._counted_at: tuple[int, ...] = ()
+        self._read_to = 0
+
+    def refresh(self) -> None:
+        """Forget what no longer holds. Call it before reading."""
+        changes = self._nodes.pod_changes.since(self._read_to)
+        self._read_to = self._nodes.pod_changes.position
+        made_at = (self._nodes.topology_version, *(self._objects.version(kind) for kind in _TELLING))
+        if changes is None or made_at != self._counted_at:
+            self._counted = {}
+            self._counted_at = made_at
+            return
+        for change in changes:
+            self._counted.pop(change.row, None)
+
+    def of(self, row: int) -> NodeVolumes | Status:
+        """What is attached to a row's node, or why that cannot be told."""
+        known = self._counted.get(row)
+        if known is None:
+            known = self._counted[row] = self._volumes.on_node(self._nodes.infos[row])
+        return known
 
 
 def _most_volumes(pod: PodInfo) -> int:

@@ -228,6 +228,24 @@ def test_counts_follow_pods_nodes_and_limits_as_they_change() -> None:
     assert [name for name, status in verdicts.items() if status] == ["a"]
 
 
+def test_exact_counts_follow_claims_volumes_and_attachments_as_they_change() -> None:
+    there = pod("there", of_claim("c"), on="a")
+    cluster, plugin = one_node(*csi_volume("new"), there, limits={DRIVER: 1})
+    snapshot, new = cluster.snapshot, pod("p", of_claim("c-new"))
+    assert cluster.run(plugin, new) == {"a": None}
+
+    snapshot.add(claim("c", volume="v"))
+    assert cluster.run(plugin, new) == {"a": None}
+    snapshot.add(volume("v", csi={"driver": DRIVER, "volumeHandle": "h"}))
+    assert cluster.run(plugin, new) == {"a": TOO_MANY_VOLUMES}
+    snapshot.add(csi_node("a", {DRIVER: 2}))
+    assert cluster.run(plugin, new) == {"a": None}
+    snapshot.add(attachment("1", "a", "new"))
+    assert cluster.run(plugin, new) == {"a": TOO_MANY_VOLUMES}
+    snapshot.nodes.remove_pod(cluster.info(there), "a")
+    assert cluster.run(plugin, new) == {"a": None}
+
+
 def test_hints() -> None:
     cluster, plugin = one_node()
     waiting = cluster.info(pod("p", of_claim("c"), ephemeral()))
