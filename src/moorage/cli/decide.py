@@ -2,6 +2,7 @@
 
 import gzip
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -41,8 +42,12 @@ def decide(
     except (InputError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(_BAD_INPUT) from None
-    with _writer(output) as out, _progress() as progress:
-        bad = _decide_all(lines, str(cases), out, registry, seed, progress)
+    try:
+        with _writer(output) as out, _progress() as progress:
+            bad = _decide_all(lines, str(cases), out, registry, seed, progress)
+    except OSError as error:
+        typer.echo(f"{output or 'standard output'}: cannot be written: {error}", err=True)
+        raise typer.Exit(_BAD_INPUT) from None
     if bad:
         raise typer.Exit(_BAD_INPUT)
 
@@ -62,7 +67,8 @@ def _decide_all(
             result = _decide_line(line, registry, seed)
         except MoorageError as error:
             bad += 1
-            typer.echo(f"{source}:{number}: {error}", err=True)
+            for fault in str(error).splitlines():
+                typer.echo(f"{source}:{number}: {fault}", err=True)
         else:
             out.write(msgspec.json.encode(result) + b"\n")
     return bad
@@ -76,18 +82,25 @@ def _decide_line(line: bytes, registry: "Registry", seed: int) -> dict[str, obje
 
     try:
         tree = msgspec.json.decode(line)
+        if not isinstance(tree, dict):
+            raise InputError(f"expected an object, got {type(tree).__name__}")
+        case = Case(tree.get("case", tree), registry=registry, seed=seed)
     except msgspec.DecodeError as error:
         raise InputError(f"not JSON: {error}") from None
-    if not isinstance(tree, dict):
-        raise InputError(f"expected an object, got {type(tree).__name__}")
-    case = Case(tree.get("case", tree), registry=registry, seed=seed)
+    except RecursionError:
+        raise InputError("nested too deeply") from None
     return {"name": case.name, "decisions": [decision.as_data() for decision in case.decisions()]}
 
 
 def _read(path: Path) -> list[bytes]:
+    from moorage.errors import InputError
+
     raw = sys.stdin.buffer.read() if str(path) == "-" else path.read_bytes()
     if raw[:2] == b"\x1f\x8b":
-        raw = gzip.decompress(raw)
+        try:
+            raw = gzip.decompress(raw)
+        except (EOFError, OSError, zlib.error) as error:
+            raise InputError(f"cannot be unpacked: {error}", where=str(path)) from None
     return raw.splitlines()
 
 

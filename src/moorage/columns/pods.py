@@ -93,7 +93,8 @@ class PodInfo:
         #: None where the pod has no inter-pod affinity at all.
         self.affinity_class = affinity_class
         self.spec = pod.spec
-        self.uid = pod.metadata.uid
+        #: Pods in hand-written files have none: then their key tells them apart.
+        self.uid = pod.metadata.uid or pod.key
         self.namespace = pod.metadata.namespace
         self.labels: Mapping[str, str] = pod.metadata.labels
         self.priority = pod.spec.priority or 0

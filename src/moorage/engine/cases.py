@@ -10,13 +10,14 @@ from typing import Any
 import msgspec
 
 from moorage.columns import PodInfo, Snapshot
-from moorage.config import Config, ConfigErrors, parse_config
+from moorage.config import Config, parse_config
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine, default_registry, make_engine
 from moorage.errors import InputError, ObjectError
 from moorage.framework.registry import Registry
 from moorage.objects import KubeObject, Pod, convert_object
 from moorage.values.quantity import parse_quantity
+from moorage.values.time import parse_time
 
 
 class Case:
@@ -26,7 +27,7 @@ class Case:
         if not isinstance(tree, Mapping):
             raise InputError(f"expected an object, got {type(tree).__name__}", where="case")
         self.name = _text(tree.get("name"), "case.name")
-        objects = [_object(item, f"case.objects[{i}]") for i, item in enumerate(_list(tree, "objects"))]
+        objects = _objects(_list(tree, "objects"))
         schedule = [_text(item, f"case.schedule[{i}]") for i, item in enumerate(_list(tree, "schedule"))]
         self._pending = _pending(objects, schedule)
         self._engine = _engine(tree.get("config"), objects, registry or default_registry(), seed)
@@ -50,10 +51,7 @@ class Case:
 def _engine(config: Any, objects: list[KubeObject], registry: Registry, seed: int) -> Engine:
     if config is not None and not isinstance(config, Mapping):
         raise InputError(f"expected an object or null, got {type(config).__name__}", where="case.config")
-    try:
-        parsed = parse_config(config, registry_points=registry.points)
-    except ConfigErrors as error:
-        raise InputError(str(error), where="case.config") from None
+    parsed = parse_config(config, source="case.config", registry_points=registry.points)
     return make_engine(Snapshot.of(objects), _over_all_nodes(parsed), registry=registry, seed=seed)
 
 
@@ -63,10 +61,22 @@ def _over_all_nodes(config: Config) -> Config:
     return msgspec.structs.replace(config, profiles=profiles, percentage_of_nodes_to_score=0)
 
 
+def _objects(trees: list[Any]) -> list[KubeObject]:
+    objects: dict[tuple[type, str], KubeObject] = {}
+    for index, tree in enumerate(trees):
+        where = f"case.objects[{index}]"
+        item = _object(tree, where)
+        if (type(item), item.key) in objects:
+            raise InputError(f"{item.KIND} {item.key} is there twice", where=where)
+        objects[(type(item), item.key)] = item
+    return list(objects.values())
+
+
 def _object(tree: Any, where: str) -> KubeObject:
     try:
         item = convert_object(tree)
         check_quantities(tree)
+        _check_start(item)
     except ObjectError as error:
         raise InputError(error.problem, where=f"{where}.{error.where}" if error.where else where) from None
     return item
@@ -80,6 +90,8 @@ def check_quantities(tree: Any, path: str = "") -> None:
             if key in _QUANTITY_MAPS and isinstance(value, Mapping):
                 for name, text in value.items():
                     _check_quantity(text, f"{at}.{name}")
+            elif at in _QUANTITIES:
+                _check_quantity(value, at)
             else:
                 check_quantities(value, at)
     elif isinstance(tree, list):
@@ -87,22 +99,37 @@ def check_quantities(tree: Any, path: str = "") -> None:
             check_quantities(value, f"{path}[{index}]")
 
 
-_QUANTITY_MAPS = frozenset(("requests", "limits", "allocatable", "overhead", "allocatedResources"))
+_QUANTITY_MAPS = frozenset(("requests", "limits", "allocatable", "capacity", "overhead", "allocatedResources"))
+#: Those of a CSIStorageCapacity.
+_QUANTITIES = frozenset(("capacity", "maximumVolumeSize"))
 
 
 def _check_quantity(text: Any, where: str) -> None:
     try:
-        parse_quantity(text)
+        if text is not None:
+            parse_quantity(text)
     except InputError as error:
         raise ObjectError(error.problem, where=where) from None
 
 
+def _check_start(item: KubeObject) -> None:
+    if isinstance(item, Pod) and item.status.start_time:
+        try:
+            parse_time(item.status.start_time)
+        except InputError as error:
+            raise ObjectError(error.problem, where="status.startTime") from None
+
+
 def _pending(objects: list[KubeObject], schedule: list[str]) -> list[Pod]:
     pods = {item.key: item for item in objects if isinstance(item, Pod)}
+    pending: dict[str, Pod] = {}
     for index, key in enumerate(schedule):
         if key not in pods:
             raise InputError(f'no pod "{key}" among the objects', where=f"case.schedule[{index}]")
-    return [pods[key] for key in schedule]
+        if key in pending:
+            raise InputError(f'"{key}" is scheduled twice', where=f"case.schedule[{index}]")
+        pending[key] = pods[key]
+    return list(pending.values())
 
 
 def _list(tree: Mapping[str, Any], name: str) -> list[Any]:

@@ -3,9 +3,14 @@
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from moorage.errors import InputError
+
 
 @lru_cache(maxsize=65536)
 def parse_time(text: str) -> float:
-    """Seconds since the epoch of an RFC 3339 time."""
-    moment = datetime.fromisoformat(text)
+    """Seconds since the epoch of an RFC 3339 time. Raises InputError for anything else."""
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError:
+        raise InputError(f'"{text}" is not a time (expected one like 2026-01-31T12:00:00Z)') from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
