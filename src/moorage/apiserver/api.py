@@ -95,7 +95,8 @@ class Api:
 
     def watch(self, resource: Resource, target: Target, request: Request) -> Watch:
         """Changes as they come."""
-        return Watch(resource, _namespace(resource, target), request, self.presenter(resource, request))
+        presenter = self.presenter(resource, request)
+        return Watch(resource, _namespace(resource, target), request, presenter, target.name)
 
     def create(self, resource: Resource, target: Target, request: Request) -> Response:
         """A new object, or a review that stores nothing."""

@@ -146,9 +146,12 @@ class Durable:
                 self._waiting.append((wanted, future))
 
 
+LOCK_SECONDS = 5.0
+
+
 def _open(path: Path) -> sqlite3.Connection:
     try:
-        database = sqlite3.connect(path, check_same_thread=False)
+        database = sqlite3.connect(path, timeout=LOCK_SECONDS, check_same_thread=False)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         database.execute("PRAGMA locking_mode = EXCLUSIVE")

@@ -6,7 +6,7 @@ from moorage.apiserver import status
 from moorage.apiserver.presenting import Presenter, decode_token, encode_token
 from moorage.apiserver.registry import Registry, Resource
 from moorage.apiserver.requests import Request
-from moorage.apiserver.selectors import Matcher, parse_fields, parse_labels
+from moorage.apiserver.selectors import FieldTerm, Matcher, parse_fields, parse_labels
 from moorage.apiserver.store import Item
 from moorage.apiserver.validation.faults import Faults
 
@@ -20,10 +20,12 @@ def get(resource: Resource, namespace: str, name: str, request: Request, registr
     return item
 
 
-def matcher(resource: Resource, request: Request) -> Matcher:
-    """The selectors of a request."""
+def matcher(resource: Resource, request: Request, name: str = "") -> Matcher:
+    """The selectors of a request, and the one name it is about, if any."""
     labels = parse_labels(request.query.get("labelSelector", ""))
     terms = parse_fields(request.query.get("fieldSelector", ""))
+    if name:
+        terms = (*terms, FieldTerm("metadata.name", name))
     return Matcher(labels, terms, resource.field_names)
 
 

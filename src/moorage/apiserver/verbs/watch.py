@@ -23,11 +23,13 @@ _CHUNK = 256 * 1024
 class Watch:
     """One watch. Made synchronously, so that nothing is missed between the start and the first change."""
 
-    def __init__(self, resource: Resource, namespace: str | None, request: Request, presenter: Presenter) -> None:
+    def __init__(
+        self, resource: Resource, namespace: str | None, request: Request, presenter: Presenter, name: str = ""
+    ) -> None:
         _check_options(request)
         self.presenter = presenter
         self.namespace = namespace
-        self.selects = matcher(resource, request)
+        self.selects = matcher(resource, request, name)
         self.has_bookmarks = request.flag("allowWatchBookmarks")
         self.seconds = request.integer("timeoutSeconds") or random.uniform(1800, 3600)
         self.history = resource.collection.history

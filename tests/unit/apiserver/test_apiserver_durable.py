@@ -1,0 +1,223 @@
+"""Storage that outlives the process: restarts, crashes, failures of the disk."""
+
+import asyncio
+import base64
+import contextlib
+import json
+import os
+import signal
+import sqlite3
+import ssl
+import sys
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+import yaml
+
+from moorage.apiserver.durable import Durable
+from moorage.apiserver.server import ApiServer, Options
+from moorage.apiserver.status import StatusError
+from moorage.apiserver.store import Item
+from moorage.errors import InputError
+
+Json = dict[str, Any]
+MakeServer = Callable[[], ApiServer]
+
+CONFIGMAPS = "/api/v1/namespaces/default/configmaps"
+DEFINITIONS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+
+
+@contextlib.asynccontextmanager
+async def client(url: str, token: str, ca: str) -> AsyncIterator[aiohttp.ClientSession]:
+    connector = aiohttp.TCPConnector(ssl=ssl.create_default_context(cadata=ca))
+    headers = {"Authorization": f"Bearer {token}"}
+    async with aiohttp.ClientSession(url, headers=headers, connector=connector) as session:
+        yield session
+
+
+@contextlib.asynccontextmanager
+async def started(make_server: MakeServer) -> AsyncIterator[aiohttp.ClientSession]:
+    async with (
+        make_server() as server,
+        client(server.url, server.admin_token, server.ca.decode()) as session,
+    ):
+        yield session
+
+
+async def call(session: aiohttp.ClientSession, method: str, path: str, body: Json | None = None) -> tuple[int, Json]:
+    async with session.request(method, path, json=body) as answer:
+        found: Json = await answer.json()
+        return answer.status, found
+
+
+async def test_objects_and_versions_survive_a_restart(make_server: MakeServer) -> None:
+    async with started(make_server) as http:
+        _, made = await call(http, "POST", CONFIGMAPS, {"metadata": {"name": "a", "labels": {"x": "y"}}})
+        await call(http, "POST", CONFIGMAPS, {"metadata": {"name": "gone"}})
+        await call(http, "DELETE", f"{CONFIGMAPS}/gone")
+        version = (await call(http, "GET", CONFIGMAPS))[1]["metadata"]["resourceVersion"]
+    async with started(make_server) as http:
+        _, listed = await call(http, "GET", f"{CONFIGMAPS}?labelSelector=x%3Dy")
+        assert listed["items"] == [made]
+        assert (await call(http, "GET", f"{CONFIGMAPS}/gone"))[0] == 404
+        assert listed["metadata"]["resourceVersion"] == version
+        _, later = await call(http, "POST", CONFIGMAPS, {"metadata": {"name": "b"}})
+        assert int(later["metadata"]["resourceVersion"]) == int(version) + 1
+        async with http.get(f"{CONFIGMAPS}?watch=true&resourceVersion={version}") as stream:
+            event = json.loads(await stream.content.readline())
+        assert (event["type"], event["object"]["metadata"]["name"]) == ("ADDED", "b")
+
+
+async def test_the_authority_and_the_admin_survive(make_server: MakeServer) -> None:
+    first, second = make_server(), None
+    async with first:
+        token, ca = first.admin_token, first.ca
+    second = make_server()
+    async with second:
+        assert (second.admin_token, second.ca) == (token, ca)
+
+
+async def test_custom_kinds_survive(make_server: MakeServer) -> None:
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    names = {"plural": "boats", "kind": "Boat"}
+    spec = {"group": "sea.example.com", "scope": "Cluster", "names": names, "versions": [version]}
+    async with started(make_server) as http:
+        await call(http, "POST", DEFINITIONS, {"metadata": {"name": "boats.sea.example.com"}, "spec": spec})
+        body = {"apiVersion": "sea.example.com/v1", "kind": "Boat", "metadata": {"name": "anna"}, "any": "thing"}
+        assert (await call(http, "POST", "/apis/sea.example.com/v1/boats", body))[0] == 201
+    async with started(make_server) as http:
+        _, found = await call(http, "GET", "/apis/sea.example.com/v1/boats/anna")
+        assert found["any"] == "thing"
+
+
+async def test_two_servers_cannot_share_a_directory(make_server: MakeServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("moorage.apiserver.durable.LOCK_SECONDS", 0.1)
+    async with make_server():
+        with pytest.raises(InputError, match="cannot be used as storage"):
+            make_server()
+
+
+def test_a_file_that_is_no_database(tmp_path: Path) -> None:
+    (tmp_path / "objects.sqlite").write_bytes(b"something else entirely" * 100)
+    with pytest.raises(InputError, match="cannot be used as storage"):
+        ApiServer(Options(data_dir=tmp_path))
+
+
+def test_a_directory_that_is_a_file(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    with pytest.raises(InputError, match="cannot be used as data directory"):
+        ApiServer(Options(data_dir=tmp_path / "file"))
+
+
+def test_another_version_of_the_format(tmp_path: Path) -> None:
+    Durable(tmp_path / "objects.sqlite").close(1)
+    with contextlib.closing(sqlite3.connect(tmp_path / "objects.sqlite")) as database, database:
+        database.execute("UPDATE state SET value = '99' WHERE key = 'format'")
+    with pytest.raises(InputError, match="another version"):
+        Durable(tmp_path / "objects.sqlite")
+
+
+async def test_a_disk_that_fails_is_reported(tmp_path: Path) -> None:
+    durable = Durable(tmp_path / "objects.sqlite")
+    durable.start(asyncio.get_running_loop())
+    item = Item("", "a", 7, "not bytes but a thing no database takes", {}, ())  # type: ignore[arg-type]
+    item.data = object()  # type: ignore[assignment]
+    durable.record("things", item, deleted=False)
+    with pytest.raises(StatusError) as failed:
+        await durable.settle(7)
+    assert failed.value.code == 500
+    with pytest.raises(StatusError):
+        await durable.settle(8)
+    durable.close(8)
+
+
+def test_after_a_crash_revisions_go_on_beyond_everything_seen(tmp_path: Path) -> None:
+    path = tmp_path / "objects.sqlite"
+    first = Durable(path)
+    assert first.first_revision == 1
+    first._database.close()  # a crash: nothing is noted at the end
+    second = Durable(path)
+    assert second.first_revision > 100_000
+    second.close(second.first_revision + 5)
+    third = Durable(path)
+    assert third.first_revision == second.first_revision + 5
+    third.close(third.first_revision)
+
+
+class Victim:
+    """A server process that will be killed."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        self.process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> dict[str, str]:
+        kubeconfig = self.home / "kubeconfig"
+        kubeconfig.unlink(missing_ok=True)
+        command = ["-m", "moorage", "apiserver", "--port", "0", "--data-dir", str(self.home / "data")]
+        self.process = await asyncio.create_subprocess_exec(
+            sys.executable, *command, "--kubeconfig-out", str(kubeconfig), stdout=asyncio.subprocess.PIPE
+        )
+        assert self.process.stdout is not None
+        async with asyncio.timeout(60):
+            while b"point kubectl" not in (line := await self.process.stdout.readline()):
+                assert line, "the server ended early"
+        config = yaml.safe_load(kubeconfig.read_text())
+        ca = base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
+        return {
+            "url": config["clusters"][0]["cluster"]["server"],
+            "token": config["users"][0]["user"]["token"],
+            "ca": ca,
+        }
+
+    async def kill(self) -> None:
+        assert self.process is not None
+        os.kill(self.process.pid, signal.SIGKILL)
+        await self.process.communicate()
+
+
+async def write_until_dead(http: aiohttp.ClientSession, worker: str, acknowledged: dict[str, str]) -> None:
+    """Create, change and delete as fast as the server lets us; note what it acknowledged."""
+    try:
+        for number in range(100_000):
+            name = f"{worker}-{number}"
+            _, made = await call(http, "POST", CONFIGMAPS, {"metadata": {"name": name}, "data": {"x": "1"}})
+            acknowledged[name] = made["metadata"]["resourceVersion"]
+            if number % 3 == 1:
+                made["data"]["x"] = "2"
+                _, made = await call(http, "PUT", f"{CONFIGMAPS}/{name}", made)
+                acknowledged[name] = made["metadata"]["resourceVersion"]
+            elif number % 3 == 2:
+                del acknowledged[name]
+                await call(http, "DELETE", f"{CONFIGMAPS}/{name}")
+    except aiohttp.ClientError:
+        return
+
+
+@pytest.mark.parametrize("moment", [0.3, 0.5, 0.7])
+async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path, moment: float) -> None:
+    victim = Victim(tmp_path)
+    access = await victim.start()
+    acknowledged: dict[str, str] = {}
+    async with client(access["url"], access["token"], access["ca"]) as http:
+        writers = [asyncio.create_task(write_until_dead(http, f"w{n}", acknowledged)) for n in range(8)]
+        await asyncio.sleep(moment)
+        await victim.kill()
+        await asyncio.gather(*writers)
+    assert acknowledged, "the server was killed before it could do anything"
+    access = await victim.start()
+    async with client(access["url"], access["token"], access["ca"]) as http:
+        _, listed = await call(http, "GET", CONFIGMAPS)
+        found = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed["items"]}
+        for name, version in acknowledged.items():
+            assert int(found[name]) >= int(version)
+        last = max(int(version) for version in acknowledged.values())
+        assert int(listed["metadata"]["resourceVersion"]) > last
+        async with http.get(f"{CONFIGMAPS}?watch=true&resourceVersion={last}") as stream:
+            event = json.loads(await stream.content.readline())
+        assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
+    await victim.kill()
