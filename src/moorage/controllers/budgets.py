@@ -17,7 +17,8 @@ from moorage.controllers.objects.workloads import (
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.runtime.freshness import Freshness
-from moorage.controllers.runtime.informers import Index, key_of
+from moorage.controllers.runtime.informers import key_of
+from moorage.controllers.runtime.ownership import namespace_of
 from moorage.errors import InputError
 from moorage.kube.informer import Key
 from moorage.kube.recorder import WARNING
@@ -43,9 +44,9 @@ class DisruptionController(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._budgets = cluster.informers.watch(PodDisruptionBudget, self.enqueue)
-        self._budgets_in = Index(self._budgets, lambda budget: (budget.metadata.namespace,))
-        pods = cluster.informers.watch(Pod, self._pod_changed)
-        self._pods_in = Index(pods, lambda pod: (pod.metadata.namespace,))
+        self._budgets_in = cluster.informers.index(PodDisruptionBudget, namespace_of)
+        cluster.informers.watch(Pod, self._pod_changed)
+        self._pods_in = cluster.informers.index(Pod, namespace_of)
         self._replica_sets = cluster.informers.watch(ReplicaSet, self._scale_changed)
         self._deployments = cluster.informers.watch(Deployment, self._scale_changed)
         self._stateful_sets = cluster.informers.watch(StatefulSet, self._scale_changed)

@@ -3,10 +3,10 @@
 from moorage.controllers.conditions import as_json, with_condition
 from moorage.controllers.objects.meta import Condition
 from moorage.controllers.objects.nodes import Node
-from moorage.controllers.objects.pods import Pod
+from moorage.controllers.objects.pods import Pod, node_of
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.informers import Index, key_of
+from moorage.controllers.runtime.informers import key_of
 from moorage.kube.errors import NotFound
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
@@ -28,7 +28,7 @@ class PodGarbageCollector(Controller):
         super().__init__(cluster)
         self._nodes = cluster.informers.watch(Node, self._node_changed)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)
-        self._by_node = Index(self._pods, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ())
+        self._by_node = cluster.informers.index(Pod, node_of)
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         if old is not None and new is None:

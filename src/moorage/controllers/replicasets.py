@@ -14,7 +14,7 @@ from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import ReplicaSet, ReplicaSetStatus
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.informers import Index, key_of
+from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import claim, controller_uids, orphanages
 from moorage.controllers.runtime.podwork import BURST, PodWork, pod_of
 from moorage.errors import ApiError, InputError
@@ -39,10 +39,10 @@ class ReplicaSetController(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._sets = cluster.informers.watch(ReplicaSet, self.enqueue)
-        self._siblings = Index(self._sets, controller_uids)
+        self._siblings = cluster.informers.index(ReplicaSet, controller_uids)
         self._work = PodWork(self, ReplicaSet.KIND)
-        self._owned = Index(self._work.pods, controller_uids)
-        self._orphans = Index(self._work.pods, orphanages)
+        self._owned = cluster.informers.index(Pod, controller_uids)
+        self._orphans = cluster.informers.index(Pod, orphanages)
         cluster.informers.watch(Pod, self._find_owner)
 
     def _find_owner(self, _old: Pod | None, new: Pod | None) -> None:

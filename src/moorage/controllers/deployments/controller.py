@@ -11,7 +11,7 @@ from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import Deployment, DeploymentStatus, ReplicaSet
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.informers import Index, key_of
+from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import claim, controller_uids, orphanages, owner_reference
 from moorage.controllers.runtime.writer import is_namespace_terminating
 from moorage.errors import ApiError
@@ -38,9 +38,9 @@ class DeploymentController(Controller):
         super().__init__(cluster)
         self._deployments = cluster.informers.watch(Deployment, self.enqueue)
         self._sets = cluster.informers.of(ReplicaSet)
-        self._owned = Index(self._sets, controller_uids)
-        self._orphans = Index(self._sets, orphanages)
-        self._pods = Index(cluster.informers.of(Pod), controller_uids)
+        self._owned = cluster.informers.index(ReplicaSet, controller_uids)
+        self._orphans = cluster.informers.index(ReplicaSet, orphanages)
+        self._pods = cluster.informers.index(Pod, controller_uids)
         cluster.informers.watch(ReplicaSet, self._set_changed)
         cluster.informers.watch(Pod, self._pod_changed)
 

@@ -17,7 +17,6 @@ from moorage.controllers.objects.workloads import Job, JobStatus, UncountedPods
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.runtime.freshness import Freshness
-from moorage.controllers.runtime.informers import Index
 from moorage.controllers.runtime.podwork import BURST, PodWork, pod_of
 from moorage.errors import ApiError
 from moorage.kube.informer import Key
@@ -67,7 +66,7 @@ class JobController(Controller):
         super().__init__(cluster)
         self._jobs = cluster.informers.watch(Job, self.enqueue)
         self._work = PodWork(self, Job.KIND)
-        self._owned = Index(self._work.pods, _jobs_of)
+        self._owned = cluster.informers.index(Pod, _jobs_of)
         self._freshness = Freshness()
 
     async def sync(self, key: Key) -> float | None:

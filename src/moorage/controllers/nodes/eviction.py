@@ -5,10 +5,10 @@ from collections.abc import Iterable
 from moorage.controllers.conditions import as_json, with_condition
 from moorage.controllers.objects.meta import Condition
 from moorage.controllers.objects.nodes import Node, NodeTaint
-from moorage.controllers.objects.pods import Pod
+from moorage.controllers.objects.pods import Pod, node_of
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.informers import Index, key_of
+from moorage.controllers.runtime.informers import key_of
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
 from moorage.kube.stamps import parse_time
@@ -28,7 +28,7 @@ class TaintEviction(Controller):
         super().__init__(cluster)
         self._nodes = cluster.informers.watch(Node, self._node_changed)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)
-        self._by_node = Index(self._pods, lambda pod: (pod.spec.node_name,) if pod.spec.node_name else ())
+        self._by_node = cluster.informers.index(Pod, node_of)
 
     def _node_changed(self, old: Node | None, new: Node | None) -> None:
         before = no_execute(old.spec.taints) if old is not None else []

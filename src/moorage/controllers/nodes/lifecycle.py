@@ -9,10 +9,9 @@ from moorage.controllers.conditions import as_json, with_condition
 from moorage.controllers.nodes.taints import wanted_taints
 from moorage.controllers.objects.meta import Condition, Managed, condition_of
 from moorage.controllers.objects.nodes import Node
-from moorage.controllers.objects.pods import Pod
+from moorage.controllers.objects.pods import Pod, node_of
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.informers import Index
 from moorage.kube.errors import Conflict, NotFound
 from moorage.kube.informer import Key
 from moorage.objects import LeaseSpec
@@ -48,7 +47,7 @@ class NodeLifecycle(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._nodes = cluster.informers.watch(Node, self.enqueue)
-        self._pods = Index(cluster.informers.of(Pod), lambda pod: (pod.spec.node_name,))
+        self._pods = cluster.informers.index(Pod, node_of)
         self._leases = cluster.informers.watch(Lease, self._lease_changed)
         self._heard: dict[str, float] = {}
 

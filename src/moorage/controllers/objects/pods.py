@@ -100,3 +100,8 @@ class Pod(Managed, frozen=True):
             return 0.0
         since = self.ready_since
         return None if since is None else max(0.0, since + min_ready_seconds - now)
+
+
+def node_of(pod: Pod) -> tuple[str, ...]:
+    """An index of pods by the node they are bound to."""
+    return (pod.spec.node_name,) if pod.spec.node_name else ()

@@ -41,6 +41,7 @@ class Informers:
         self._client = client
         self._informers: dict[Resource, Informer[Any]] = {}
         self._tasks: dict[Resource, asyncio.Task[None]] = {}
+        self._indexes: dict[tuple[Resource, Callable[..., Any]], Index[Any]] = {}
         self._group: asyncio.TaskGroup | None = None
 
     def of(self, kind: type[T]) -> Informer[T]:
@@ -67,6 +68,14 @@ class Informers:
         informer = self.following(resource, Managed)
         informer.add_handler(_Teller(change))
         return informer
+
+    def index(self, kind: type[T], labels_of: Callable[[T], Iterable[str]]) -> "Index[T]":
+        """An index over a kind, shared by all who ask for the same function."""
+        informer = self.of(kind)
+        known: Index[T] | None = self._indexes.get((informer.resource, labels_of))
+        if known is None:
+            known = self._indexes[informer.resource, labels_of] = Index(informer, labels_of)
+        return known
 
     async def run(self, *, on_synced: Callable[[], None]) -> None:
         """Follow the cluster until cancelled; call `on_synced` once all that was asked for so far is known."""

@@ -36,6 +36,11 @@ def orphanages(item: Managed) -> tuple[str, ...]:
     return (item.metadata.namespace,) if item.metadata.controller is None else ()
 
 
+def namespace_of(item: Managed) -> tuple[str, ...]:
+    """An index by namespace."""
+    return (item.metadata.namespace,)
+
+
 async def claim(
     owner: Managed, selector: Selector, owned: Iterable[T], orphans: Iterable[T], writer: Writer
 ) -> list[T]:

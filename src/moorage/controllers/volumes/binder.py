@@ -6,7 +6,7 @@ from typing import Any
 from moorage.controllers.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.informers import Index, key_of
+from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.volumes import names
 from moorage.controllers.volumes.matching import best_volume, is_free, is_reserved_for, reserved_volume, satisfies
 from moorage.kube.errors import NotFound
@@ -34,8 +34,8 @@ class VolumeBinder(Controller):
         self._claims = cluster.informers.watch(PersistentVolumeClaim, self._claim_changed)
         self._volumes = cluster.informers.watch(PersistentVolume, self._volume_changed)
         self._classes = cluster.informers.watch(StorageClass, self._class_changed)
-        self._by_claim = Index(self._volumes, _claims_of)
-        self._by_class = Index(self._volumes, lambda volume: (volume.class_name,))
+        self._by_claim = cluster.informers.index(PersistentVolume, _claims_of)
+        self._by_class = cluster.informers.index(PersistentVolume, _class_of)
 
     def _claim_changed(self, old: PersistentVolumeClaim | None, new: PersistentVolumeClaim | None) -> None:
         claim = new if new is not None else old
@@ -214,6 +214,10 @@ class VolumeBinder(Controller):
 def _claims_of(volume: PersistentVolume) -> tuple[str, ...]:
     reference = volume.spec.claim_ref
     return (f"{reference.namespace}/{reference.name}",) if reference is not None else ()
+
+
+def _class_of(volume: PersistentVolume) -> tuple[str, ...]:
+    return (volume.class_name,)
 
 
 def _reference(claim: PersistentVolumeClaim) -> Json:

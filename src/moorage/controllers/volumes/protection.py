@@ -4,7 +4,6 @@ from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.volumes import PersistentVolume, PersistentVolumeClaim
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.informers import Index
 from moorage.controllers.volumes.names import BOUND
 from moorage.kube.informer import Key
 
@@ -21,7 +20,7 @@ class ClaimProtection(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._claims = cluster.informers.watch(PersistentVolumeClaim, self.enqueue)
-        self._users = Index(cluster.informers.of(Pod), claims_of)
+        self._users = cluster.informers.index(Pod, claims_of)
         cluster.informers.watch(Pod, self._pod_changed)
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
