@@ -106,12 +106,19 @@ class Lanes:
         self._may_act = may_act
 
     async def bind(
-        self, *, namespace: str, name: str, uid: str, node_name: str, retry: RetryPolicy | None = None
+        self,
+        *,
+        namespace: str,
+        name: str,
+        uid: str,
+        node_name: str,
+        uncertain: bool = False,
+        retry: RetryPolicy | None = None,
     ) -> None:
         """Bind a pod to a node. Returns once it is known to be there.
 
         Raises Conflict when the pod is assigned already, NotFound when it is gone, another ApiError when the last
-        attempt failed: AnswerLost then means that nobody knows.
+        attempt failed: AnswerLost then means that nobody knows. Call again with `uncertain` to find out.
         """
         path = _PODS.path(namespace, name, "binding")
         body = msgspec.json.encode(
@@ -132,13 +139,13 @@ class Lanes:
                     raise
 
         try:
-            await self._persist(attempt, retry)
-        except AnswerLost as lost:
+            await self._persist(attempt, retry, uncertain=uncertain)
+        except (AnswerLost, ServerError) as lost:
             if not await self._turned_out_bound(lost, namespace, name, uid, node_name):
                 raise
 
-    async def _turned_out_bound(self, lost: AnswerLost, namespace: str, name: str, uid: str, node_name: str) -> bool:
-        """The last attempt's answer was lost too: look once more, for what it is worth."""
+    async def _turned_out_bound(self, lost: ApiError, namespace: str, name: str, uid: str, node_name: str) -> bool:
+        """What became of the last attempt is not known either: look once more, for what it is worth."""
         try:
             return await self._is_bound(namespace, name, uid, node_name)
         except (Unreachable, AnswerLost, TooManyRequests, ServerError):
@@ -230,11 +237,12 @@ class Lanes:
                 raise Fenced(f"{method} {path} was not sent: this process may no longer act")
             return await self._client.request(method, path, body=body, content_type=content_type)
 
-    async def _persist(self, attempt: Callable[[bool], Awaitable[_Result]], retry: RetryPolicy | None) -> _Result:
+    async def _persist(
+        self, attempt: Callable[[bool], Awaitable[_Result]], retry: RetryPolicy | None, *, uncertain: bool = False
+    ) -> _Result:
         """Try, and try again while the policy allows. `attempt` is told whether an earlier try may have worked."""
         policy = retry or self._retry
         backoff = Backoff(policy.first_delay, policy.longest_delay)
-        uncertain = False
         for left in reversed(range(policy.attempts)):
             try:
                 return await attempt(uncertain)

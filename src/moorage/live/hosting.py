@@ -1,16 +1,24 @@
 """What plugins may ask of the process: framework.handle.Host on a real cluster."""
 
 import asyncio
+import logging
 from collections.abc import Iterable
+from typing import Final
 
 from moorage.columns import PodInfo
 from moorage.errors import MoorageError
 from moorage.framework.handle import WaitingPod
+from moorage.kube.errors import AnswerLost, Unreachable
 from moorage.kube.lanes import Lanes
 from moorage.kube.transport import Client
 from moorage.live.permits import HeldPods
 from moorage.live.preempting import Evictions
 from moorage.queue import SchedulingQueue
+
+logger = logging.getLogger(__name__)
+
+_UNREACHABLE_DELAY: Final = 1.0
+"""Seconds between rounds of attempts while the API server does not answer."""
 
 
 class NotRunning(MoorageError):
@@ -43,8 +51,23 @@ class LiveHost:
         self._queue.activate(pods)
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
-        """Write the pod's binding. Raises ApiError if the API server refuses it."""
-        await self._lanes.bind(namespace=pod.namespace, name=pod.name, uid=pod.uid, node_name=node_name)
+        """Write the pod's binding. Raises ApiError if the API server refuses it.
+
+        As long as the API server cannot be asked, this goes on: the pod may be bound already, so its room must not be
+        given to anybody else.
+        """
+        uncertain = False
+        while True:
+            try:
+                await self._lanes.bind(
+                    namespace=pod.namespace, name=pod.name, uid=pod.uid, node_name=node_name, uncertain=uncertain
+                )
+            except (Unreachable, AnswerLost) as error:
+                uncertain = uncertain or isinstance(error, AnswerLost)
+                logger.warning("pod %s may not be bound to %s yet: %s", pod.key, node_name, error)
+                await asyncio.sleep(_UNREACHABLE_DELAY)
+            else:
+                return
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass without holding up anybody else."""
