@@ -54,7 +54,8 @@ class RowVerdicts:
         """The highest code of each row. Do not change it."""
         if not self._is_settled:
             self._is_settled = True
-            self._codes = self._by_row[0].copy()
-            for by_row in self._by_row[1:]:
+            first, *others = self._by_row
+            self._codes = first.copy() if others else first
+            for by_row in others:
                 np.maximum(self._codes, by_row, out=self._codes)
         return self._codes

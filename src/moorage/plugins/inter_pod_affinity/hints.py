@@ -16,7 +16,7 @@ _NO_LABELS: Labels = {}
 
 def after_pod(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
     """A pod with a node came near enough, went, or changed its labels. Raises InputError on malformed terms."""
-    if old is not None and new is not None and new.metadata.uid == pod.uid:
+    if old is not None and new is not None and (new.metadata.uid or new.key) == pod.uid:
         return Hint.QUEUE
     if not all(one.spec.node_name or one.status.nominated_node_name for one in (old, new) if one is not None):
         return Hint.SKIP

@@ -34,7 +34,7 @@ def after_node(constraints: Sequence[Constraint], old: Node | None, new: Node | 
 
 
 def _after_pod_update(pod: PodInfo, constraints: Sequence[Constraint], old: Pod, new: Pod) -> Hint:
-    tolerates_otherwise = pod.uid == new.metadata.uid and old.spec.tolerations != new.spec.tolerations
+    tolerates_otherwise = _is_itself(new, pod) and old.spec.tolerations != new.spec.tolerations
     if tolerates_otherwise and any(one.honors_taints for one in constraints):
         return Hint.QUEUE
     before, now = old.metadata.labels, new.metadata.labels
@@ -42,10 +42,14 @@ def _after_pod_update(pod: PodInfo, constraints: Sequence[Constraint], old: Pod,
 
 
 def _is_involved(other: Pod, pod: PodInfo) -> bool:
-    if other.metadata.uid == pod.uid:
+    if _is_itself(other, pod):
         return True
     is_placed = bool(other.spec.node_name or other.status.nominated_node_name)
     return is_placed and other.metadata.namespace == pod.namespace
+
+
+def _is_itself(other: Pod, pod: PodInfo) -> bool:
+    return (other.metadata.uid or other.key) == pod.uid
 
 
 def _has_all_keys(labels: Labels, constraints: Sequence[Constraint]) -> bool:
