@@ -86,6 +86,11 @@ class Storage:
         return found
 
 
+async def expected_on(world: World, pod: str) -> str:
+    """The node on which a pod that still waits for its volumes is expected."""
+    return str((await world.get("Pod", pod)).get("status", {}).get("nominatedNodeName", ""))
+
+
 def using(claim: str) -> list[Any]:
     return [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
 
@@ -140,6 +145,7 @@ async def test_a_provisioner_that_gives_up_is_asked_again(world: World) -> None:
     async with world.scheduling(podInitialBackoffSeconds=1, podMaxBackoffSeconds=1):
         await world.pod("db", volumes=using("data"))
         assert await storage.selected_node("data") == node
+        await world.eventually(lambda: expected_on(world, "db"))
         gave_up = {"metadata": {"annotations": {SELECTED_NODE: None, "note": "no space"}}}
         await storage.patch("PersistentVolumeClaim", "data", gave_up)
         event = await world.event("db", "FailedScheduling")

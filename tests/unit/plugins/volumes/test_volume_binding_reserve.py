@@ -5,7 +5,7 @@ from tests.unit.plugins.volumes.volume_builders import Cluster, claim, node, of_
 
 from moorage.config import VolumeBindingArgs
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.status import Code
+from moorage.framework.status import SKIP, Code
 from moorage.objects import KubeObject, PersistentVolume, PersistentVolumeClaim, Pod
 from moorage.plugins.volumes import VolumeBinding
 
@@ -92,9 +92,10 @@ def test_a_volume_that_the_user_reserved_is_not_marked_as_our_choice() -> None:
 def test_a_claim_to_provision_gets_the_node_and_ties_other_pods_to_it() -> None:
     world = Reserving(node("a"), node("b"), claim("c", annotations={"note": "kept"}), storage_class())
 
-    world.place(pod("p", of_claim("c")), on="b")
+    state = world.place(pod("p", of_claim("c")), on="b")
 
     assert world.claim("c").metadata.annotations == {"note": "kept", SELECTED: "b"}
+    assert world.plugin.pre_bind_pre_flight(state, world.cluster.info(pod("p")), "b") is None
     assert world.rejected(pod("q", of_claim("c"))) == {"a"}
 
 
@@ -136,6 +137,7 @@ def test_pods_with_nothing_to_bind_reserve_nothing_and_wait_for_nothing(wanted: 
 
     state = world.place(wanted, on="a")
 
+    assert world.plugin.pre_bind_pre_flight(state, world.cluster.info(wanted), "a") is SKIP
     assert world.plugin.pre_bind(state, world.cluster.info(wanted), "a") is None
     world.plugin.unreserve(state, world.cluster.info(wanted), "a")
 

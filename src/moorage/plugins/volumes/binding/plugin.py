@@ -97,6 +97,10 @@ class VolumeBinding:
         if reservation is not None:
             reservation.cancel(self._objects)
 
+    def pre_bind_pre_flight(self, state: CycleState, _pod: PodInfo, _node_name: str) -> Status | None:
+        """SKIP where PreBind will have nothing to do; else the pod will have to wait for its volumes."""
+        return SKIP if state.get(_RESERVATION) is None else None
+
     def pre_bind(self, state: CycleState, pod: PodInfo, node_name: str) -> Awaitable[Status | None] | None:
         """Write the reservation and wait until it is bound. Nothing to wait for where all claims were bound before."""
         reservation: Reservation | None = state.get(_RESERVATION)
