@@ -1,0 +1,171 @@
+"""The process: how it starts, serves, leads, fails and stops."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+from tests.cluster.scheduler_process import SchedulerProcess, scheduler_process
+from tests.cluster.scheduler_world import World
+
+SLOW_BINDER = '''
+import asyncio
+from pathlib import Path
+
+
+class SlowBinder:
+    """Says that it was asked to bind, and then takes for ever."""
+
+    def __init__(self, args, handle):
+        self._marker = Path(args["marker"])
+
+    async def bind(self, state, pod, node_name):
+        self._marker.write_text(pod.key)
+        await asyncio.sleep(3600)
+'''
+
+
+def with_bind_plugin(world: World, name: str, args: dict[str, Any]) -> dict[str, Any]:
+    """A configuration in which this plugin binds."""
+    bind = {"disabled": [{"name": "*"}], "enabled": [{"name": name}]}
+    profile = {"schedulerName": world.name, "plugins": {"bind": bind}, "pluginConfig": [{"name": name, "args": args}]}
+    return {"profiles": [profile]}
+
+
+async def holder(world: World) -> str:
+    """Who holds the lease."""
+    lease = await world.get("Lease", world.name)
+    return str(lease["spec"].get("holderIdentity") or "")
+
+
+async def test_a_process_schedules_serves_and_stops(world: World, tmp_path: Path) -> None:
+    node = await world.node("a")
+    async with scheduler_process(world, tmp_path) as process:
+        await process.ready()
+        await world.pod("web")
+        assert await world.bound("web") == node
+        assert await process.ask("/healthz") == (200, "ok")
+        assert (await process.ask("/livez/ping"))[0] == 200
+        assert (await process.ask("/readyz/nonsense"))[0] == 404
+        assert (await process.ask("/metrics"))[0] == 403
+        assert (await process.ask("/metrics", "not-a-token"))[0] == 401
+        await world.event("web", "Scheduled")
+        process.send(signal.SIGTERM)
+        assert await process.end() == 0
+
+
+async def test_who_the_cluster_lets_see_metrics_sees_them(world: World, tmp_path: Path) -> None:
+    await world.node("a")
+    async with scheduler_process(world, tmp_path) as process:
+        await process.ready()
+        await world.pod("web")
+        await world.bound("web")
+        await world.event("web", "Scheduled")
+        status, metrics = await process.ask("/metrics", world.access.token)
+        assert status == 200
+        assert f'scheduler_schedule_attempts_total{{profile="{world.name}",result="scheduled"}} 1.0' in metrics
+        assert 'scheduler_pending_pods{queue="active"} 0.0' in metrics
+        status, config = await process.ask("/configz", world.access.token)
+        assert status == 200
+        assert f'"schedulerName":"{world.name}"' in config
+
+
+async def test_a_bad_configuration_ends_the_process_with_a_line_for_each_fault(world: World, tmp_path: Path) -> None:
+    async with scheduler_process(world, tmp_path, config={"parallelism": -1, "podMaxBackoffSeconds": 0}) as process:
+        assert await process.end() == 2
+        lines = process.log.read_text().splitlines()
+    assert len(lines) == 2
+    assert all("config-" in line and ("parallelism" in line or "podMaxBackoffSeconds" in line) for line in lines)
+
+
+async def test_the_second_leads_when_the_first_stops(world: World, tmp_path: Path) -> None:
+    await world.node("a")
+    async with scheduler_process(world, tmp_path, elect=True) as first:
+        await first.ready()
+        await world.eventually(lambda: holder(world))
+        async with scheduler_process(world, tmp_path, elect=True) as second:
+            await second.ready()
+            await world.pod("one")
+            await world.bound("one")
+            leader = await holder(world)
+            first.send(signal.SIGTERM)
+            assert await first.end() == 0
+
+            async def changed() -> bool:
+                return await holder(world) not in ("", leader)
+
+            await world.eventually(changed)
+            await world.pod("two")
+            await world.bound("two")
+            second.send(signal.SIGTERM)
+            assert await second.end() == 0
+            assert await holder(world) == ""
+
+
+async def test_a_leader_frozen_past_its_lease_acts_no_more(world: World, tmp_path: Path) -> None:
+    node = await world.node("a", cpu="1")
+    async with scheduler_process(world, tmp_path, elect=True) as first:
+        await first.ready()
+        await world.eventually(lambda: holder(world))
+        leader = await holder(world)
+        async with scheduler_process(world, tmp_path, elect=True) as second:
+            await second.ready()
+            first.send(signal.SIGSTOP)
+
+            async def changed() -> bool:
+                return await holder(world) not in ("", leader)
+
+            await world.eventually(changed)
+            await world.pod("web")
+            assert await world.bound("web") == node
+            await world.event("web", "Scheduled")
+            first.send(signal.SIGCONT)
+            assert await first.end() == 1
+            assert "leader election lost" in first.log.read_text()
+            await world.pod("next")
+            await world.refused("next")
+            assert await has_not_acted(first)
+    assert len(await world.events("web", "Scheduled")) == 1
+
+
+async def has_not_acted(process: SchedulerProcess) -> bool:
+    """Whether the process' log speaks of no pod."""
+    return "was bound" not in process.log.read_text()
+
+
+async def test_a_process_killed_before_it_bound_loses_nothing(world: World, tmp_path: Path) -> None:
+    node = await world.node("a", cpu="1")
+    plugin, marker = tmp_path / "slow.py", tmp_path / "asked"
+    plugin.write_text(SLOW_BINDER)
+    config = with_bind_plugin(world, "SlowBinder", {"marker": str(marker)})
+    async with scheduler_process(world, tmp_path, f"--plugin={plugin}:SlowBinder", config=config) as process:
+        await process.ready()
+        await world.pod("web")
+
+        async def asked() -> bool:
+            return marker.exists()
+
+        await world.eventually(asked)
+        process.send(signal.SIGKILL)
+        await process.end()
+    assert "nodeName" not in (await world.get("Pod", "web"))["spec"]
+    async with scheduler_process(world, tmp_path) as process:
+        await process.ready()
+        assert await world.bound("web") == node
+
+
+async def test_a_binding_that_does_not_end_is_undone_at_the_stop(world: World, tmp_path: Path) -> None:
+    await world.node("a", cpu="1")
+    plugin, marker = tmp_path / "slow.py", tmp_path / "asked"
+    plugin.write_text(SLOW_BINDER)
+    config = with_bind_plugin(world, "SlowBinder", {"marker": str(marker)})
+    async with scheduler_process(world, tmp_path, f"--plugin={plugin}:SlowBinder", config=config) as process:
+        await process.ready()
+        await world.pod("web")
+
+        async def asked() -> bool:
+            return marker.exists()
+
+        await world.eventually(asked)
+        process.send(signal.SIGTERM)
+        assert await process.end() == 0
+    assert "nodeName" not in (await world.get("Pod", "web"))["spec"]
