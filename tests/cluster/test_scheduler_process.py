@@ -1,5 +1,6 @@
 """The process: how it starts, serves, leads, fails and stops."""
 
+import json
 import signal
 from pathlib import Path
 from typing import Any
@@ -46,7 +47,6 @@ async def test_a_process_schedules_serves_and_stops(world: World, tmp_path: Path
         assert await process.ask("/healthz") == (200, "ok")
         assert (await process.ask("/livez/ping"))[0] == 200
         assert (await process.ask("/readyz/nonsense"))[0] == 404
-        assert (await process.ask("/metrics"))[0] == 403
         assert (await process.ask("/metrics", "not-a-token"))[0] == 401
         await world.event("web", "Scheduled")
         process.send(signal.SIGTERM)
@@ -67,6 +67,18 @@ async def test_who_the_cluster_lets_see_metrics_sees_them(world: World, tmp_path
         status, config = await process.ask("/configz", world.access.token)
         assert status == 200
         assert f'"schedulerName":"{world.name}"' in config
+
+
+async def test_strangers_see_no_metrics(world: World, tmp_path: Path) -> None:
+    async with scheduler_process(world, tmp_path) as process:
+        await process.ready()
+        review = {"spec": {"user": "system:anonymous", "nonResourceAttributes": {"path": "/metrics", "verb": "get"}}}
+        answer = await world.client.post(
+            "/apis/authorization.k8s.io/v1/subjectaccessreviews",
+            json.dumps({"apiVersion": "authorization.k8s.io/v1", "kind": "SubjectAccessReview", **review}).encode(),
+        )
+        allowed = json.loads(answer)["status"]["allowed"]
+        assert (await process.ask("/metrics"))[0] == (200 if allowed else 403)
 
 
 async def test_a_bad_configuration_ends_the_process_with_a_line_for_each_fault(world: World, tmp_path: Path) -> None:

@@ -1,0 +1,110 @@
+"""Plugins that throw, in each point: the pod's attempt fails with their name, nothing else does."""
+
+from typing import Any
+
+import pytest
+from tests.cluster.scheduler_world import World
+
+from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.handle import Handle
+from moorage.framework.status import Status
+
+
+class Saboteur:
+    """Throws at the point a pod names in its annotation `throws`, and only there."""
+
+    def __init__(self, _args: Any, _handle: Handle) -> None: ...
+
+    def _meet(self, point: str, pod: PodInfo) -> None:
+        if pod.annotations.get("throws") == point:
+            raise RuntimeError("boom")
+
+    def pre_filter(self, _state: CycleState, pod: PodInfo, _nodes: NodeTable) -> Status | None:
+        self._meet("PreFilter", pod)
+        return None
+
+    def filter(self, _state: CycleState, pod: PodInfo, _node: NodeInfo) -> Status | None:
+        self._meet("Filter", pod)
+        return None
+
+    def pre_score(self, _state: CycleState, pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
+        self._meet("PreScore", pod)
+        return None
+
+    def score(self, _state: CycleState, pod: PodInfo, _node: NodeInfo) -> int:
+        self._meet("Score", pod)
+        return 0
+
+    def reserve(self, _state: CycleState, pod: PodInfo, _node_name: str) -> Status | None:
+        self._meet("Reserve", pod)
+        return None
+
+    def unreserve(self, _state: CycleState, pod: PodInfo, _node_name: str) -> None:
+        self._meet("Unreserve", pod)
+
+    def permit(self, _state: CycleState, pod: PodInfo, _node_name: str) -> Status | None:
+        self._meet("Permit", pod)
+        return None
+
+    async def pre_bind(self, _state: CycleState, pod: PodInfo, _node_name: str) -> Status | None:
+        self._meet("PreBind", pod)
+        # Only something that fails later makes Unreserve run.
+        if pod.annotations.get("throws") == "Unreserve":
+            raise RuntimeError("boom")
+        return None
+
+    def post_bind(self, _state: CycleState, pod: PodInfo, _node_name: str) -> None:
+        self._meet("PostBind", pod)
+
+
+def profile(world: World) -> list[dict[str, Any]]:
+    return [{"schedulerName": world.name, "plugins": {"multiPoint": {"enabled": [{"name": "Saboteur"}]}}}]
+
+
+def throwing(point: str) -> dict[str, Any]:
+    return {"annotations": {"throws": point}}
+
+
+@pytest.mark.parametrize("point", ["PreFilter", "Filter", "PreScore", "Score", "Reserve", "Permit", "PreBind"])
+async def test_a_plugin_that_throws_fails_that_pod_alone(world: World, point: str) -> None:
+    await world.node("a", cpu="1")
+    await world.node("b", cpu="1")
+    async with world.scheduling(profiles=profile(world), plugins=[Saboteur]):
+        await world.pod("bad", metadata=throwing(point))
+        refusal = await world.refused("bad")
+        for name in ("good", "good-too"):
+            await world.pod(name)
+            await world.bound(name)
+    assert refusal["reason"] == "SchedulerError"
+    assert "Saboteur" in refusal["message"]
+    assert "boom" in refusal["message"]
+
+
+async def test_a_plugin_that_throws_in_unreserve_keeps_nothing_reserved(world: World) -> None:
+    await world.node("a", cpu="1")
+    async with world.scheduling(profiles=profile(world), plugins=[Saboteur]):
+        await world.pod("bad", metadata=throwing("Unreserve"))
+        await world.refused("bad")
+        await world.delete("Pod", "bad")
+        await world.pod("good")
+        await world.bound("good")
+
+
+async def test_a_plugin_that_throws_after_the_bind_changes_nothing(world: World) -> None:
+    node = await world.node("a")
+    async with world.scheduling(profiles=profile(world), plugins=[Saboteur]):
+        await world.pod("web", metadata=throwing("PostBind"))
+        assert await world.bound("web") == node
+        await world.event("web", "Scheduled")
+
+
+async def test_a_pod_whose_plugin_threw_is_tried_again(world: World) -> None:
+    node = await world.node("a", cpu="1")
+    async with world.scheduling(profiles=profile(world), plugins=[Saboteur]):
+        await world.pod("mended", metadata=throwing("Filter"))
+        await world.refused("mended")
+        await world.client.patch(
+            f"/api/v1/namespaces/{world.name}/pods/mended", b'{"metadata": {"annotations": {"throws": null}}}'
+        )
+        assert await world.bound("mended") == node
