@@ -44,4 +44,26 @@ DEFAULT_PLUGINS: tuple[type, ...] = (
     DefaultBinder,
 )
 
-__all__ = ["DEFAULT_PLUGINS", *(plugin.__name__ for plugin in DEFAULT_PLUGINS)]
+__all__ = [
+    "DEFAULT_PLUGINS",
+    "DefaultBinder",
+    "DefaultPreemption",
+    "DynamicResources",
+    "ImageLocality",
+    "InterPodAffinity",
+    "NodeAffinity",
+    "NodeDeclaredFeatures",
+    "NodeName",
+    "NodePorts",
+    "NodeResourcesBalancedAllocation",
+    "NodeResourcesFit",
+    "NodeUnschedulable",
+    "NodeVolumeLimits",
+    "PodTopologySpread",
+    "PrioritySort",
+    "SchedulingGates",
+    "TaintToleration",
+    "VolumeBinding",
+    "VolumeRestrictions",
+    "VolumeZone",
+]

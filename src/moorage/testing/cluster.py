@@ -18,9 +18,6 @@ from moorage.testing.pods import PodBuilder
 #: What can be put into a cluster: a builder, an API struct, or a manifest as parsed from YAML.
 Item = NodeBuilder | PodBuilder | KubeObject | Mapping[str, Any]
 
-#: A plugin by class or by name.
-PluginKey = type | str
-
 #: The time at which everything is decided, in seconds since the epoch: after any start time a test is likely to use.
 NOW: Final = 4_000_000_000.0
 
@@ -49,8 +46,8 @@ class Cluster:
         pod: PodBuilder | Pod,
         *,
         plugins: Sequence[type] = (),
-        args: Mapping[PluginKey, Any] | None = None,
-        weights: Mapping[PluginKey, int] | None = None,
+        args: Mapping[Any, Any] | None = None,
+        weights: Mapping[Any, int] | None = None,
         defaults: bool = True,
         config: Mapping[str, Any] | Path | str | None = None,
         seed: int = 0,
@@ -65,8 +62,8 @@ class Cluster:
         self,
         *,
         plugins: Sequence[type] = (),
-        args: Mapping[PluginKey, Any] | None = None,
-        weights: Mapping[PluginKey, int] | None = None,
+        args: Mapping[Any, Any] | None = None,
+        weights: Mapping[Any, int] | None = None,
         defaults: bool = True,
         config: Mapping[str, Any] | Path | str | None = None,
         seed: int = 0,
@@ -129,7 +126,7 @@ def _pod(pod: PodBuilder | Pod) -> Pod:
     return pod.build() if isinstance(pod, PodBuilder) else pod
 
 
-def _by_name(values: Mapping[PluginKey, Any] | None) -> dict[str, Any]:
+def _by_name(values: Mapping[Any, Any] | None) -> dict[str, Any]:
     return {key if isinstance(key, str) else plugin_name(key): value for key, value in (values or {}).items()}
 
 
