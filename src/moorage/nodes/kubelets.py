@@ -14,7 +14,7 @@ from moorage.kube.recorder import WARNING, EventRecorder
 from moorage.kube.transport import Client
 from moorage.kube.workqueue import WorkQueue
 from moorage.nodes.addresses import PodAddresses
-from moorage.nodes.admission import Refusal, Room, misfit, room_of, share_of
+from moorage.nodes.admission import Refusal, Room, Share, misfit, room_of, share_of
 from moorage.nodes.instructions import read_instructions
 from moorage.nodes.objects import HollowNode, HostedPod
 from moorage.nodes.runs import Run, State, recalled
@@ -144,7 +144,7 @@ class Kubelets:
     def _admit(self, pod: HostedPod, served: ServedNode) -> Run:
         """Recall a pod that was here before, or let a new one in if it fits; one that does not has failed."""
         now = self._clock()
-        share = share_of(pod)
+        share, refusal = _read(pod)
         run = recalled(pod, share, now)
         if run is not None:
             self._addresses.hold(run.ip)
@@ -152,7 +152,7 @@ class Kubelets:
                 served.room.take(share)
             return run
         run = Run(pod, pod.spec.node_name, State.STARTING, share, admitted_at=now, changed_at=now)
-        refusal = _unreadable(pod) or misfit(pod, served.node) or served.room.refusal(share)
+        refusal = refusal or misfit(pod, served.node) or served.room.refusal(share)
         if refusal is not None:
             self._refuse(run, refusal)
             return run
@@ -253,12 +253,17 @@ def _room(node: HollowNode) -> dict[str, int]:
         return {}
 
 
-def _unreadable(pod: HostedPod) -> Refusal | None:
+def _read(pod: HostedPod) -> tuple[Share, Refusal | None]:
+    """What the pod asks of its node, and why it cannot run if nobody can read what it asks or is told."""
+    try:
+        share = share_of(pod)
+    except InputError as error:
+        return Share({}, ()), Refusal("UnexpectedAdmissionError", str(error))
     try:
         read_instructions(pod)
     except InputError as error:
-        return Refusal("InvalidAnnotation", str(error))
-    return None
+        return share, Refusal("InvalidAnnotation", str(error))
+    return share, None
 
 
 def _is_said_ready(pod: HostedPod) -> bool:
