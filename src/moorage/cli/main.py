@@ -2,7 +2,7 @@
 
 import typer
 
-from moorage.cli import apiserver, config, decide, scheduler, up
+from moorage.cli import apiserver, config, decide, manifests, scheduler, up
 from moorage.cli.demo.command import demo
 
 app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
@@ -12,6 +12,7 @@ app.command()(demo)
 app.command()(up.up)
 app.command()(apiserver.apiserver)
 app.command()(decide.decide)
+app.command()(manifests.manifests)
 app.command(cls=scheduler.SchedulerCommand)(scheduler.scheduler)
 
 

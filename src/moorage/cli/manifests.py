@@ -1,0 +1,50 @@
+"""moorage manifests: what to apply so that the scheduler runs in a cluster."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+_BAD_INPUT = 2
+
+
+def manifests(
+    config: Annotated[
+        Path | None, typer.Option(help="A KubeSchedulerConfiguration. Default: one profile under the name of --name.")
+    ] = None,
+    name: Annotated[
+        str, typer.Option(help="The name of everything, and of the default profile.")
+    ] = "moorage-scheduler",
+    namespace: Annotated[str, typer.Option(help="Where the scheduler runs.")] = "kube-system",
+    image: Annotated[str, typer.Option(help="The image to run.")] = "moorage:latest",
+    replicas: Annotated[int, typer.Option(min=1, help="How many instances; one of them leads.")] = 2,
+    plugin: Annotated[
+        list[str] | None, typer.Option("--plugin", help="A plugin of your own: module:Class or file.py:Class.")
+    ] = None,
+) -> None:
+    """Print manifests for kubectl: a deployment with its configuration, and no more rights than that needs."""
+    from moorage.config import load_config
+    from moorage.engine.engine import default_registry
+    from moorage.errors import InputError
+    from moorage.live.manifests import Deployment, default_document
+    from moorage.live.manifests import manifests as make_manifests
+    from moorage.values import yaml
+
+    try:
+        registry = default_registry()
+        registry.register_entry_points()
+        for reference in plugin or ():
+            registry.register_named(reference)
+        document = default_document(name)
+        if config is not None:
+            text = config.read_bytes()
+            load_config(text, source=str(config), registry_points=registry.points)
+            document = yaml.load(text, strict=True)
+        made = make_manifests(document, registry, Deployment(name, namespace, image, replicas))
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(_BAD_INPUT) from None
+    except OSError as error:
+        typer.echo(f"{config}: {error.strerror}", err=True)
+        raise typer.Exit(_BAD_INPUT) from None
+    typer.echo("---\n".join(yaml.dump(one) for one in made), nl=False)

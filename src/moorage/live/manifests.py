@@ -1,0 +1,213 @@
+"""Kubernetes manifests that run the scheduler in a cluster, with no more rights than its configuration needs."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Final
+
+from moorage.cluster import needed_kinds, profile_hints
+from moorage.columns import Snapshot
+from moorage.columns.nominations import Nominations
+from moorage.config import Config, parse_config
+from moorage.engine import make_engine
+from moorage.framework.profile import Profile
+from moorage.framework.registry import Registry
+from moorage.kube.paths import resource_of
+from moorage.objects import KubeObject, PersistentVolume, PersistentVolumeClaim
+from moorage.queue import SchedulingQueue
+from moorage.values import yaml
+
+Tree = dict[str, Any]
+
+CONFIG_PATH: Final = "/etc/moorage/config.yaml"
+PORT: Final = 10259
+DEFAULT_IMAGE: Final = "moorage:latest"
+
+_READ: Final = ["get", "list", "watch"]
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """What to call things and how to run them."""
+
+    name: str = "moorage-scheduler"
+    namespace: str = "kube-system"
+    image: str = DEFAULT_IMAGE
+    replicas: int = 2
+
+
+def default_document(name: str) -> Tree:
+    """The configuration of a scheduler beside the cluster's own: everything by default, under its own name."""
+    return {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"schedulerName": name}],
+    }
+
+
+def manifests(document: Tree, registry: Registry, deployment: Deployment) -> list[Tree]:
+    """Everything that kubectl needs to apply. Raises InputError where the configuration is wrong."""
+    document = _with_lease(document, deployment)
+    config = parse_config(document, registry_points=registry.points)
+    return [
+        _object("v1", "ServiceAccount", deployment),
+        _cluster_role(config, registry, deployment),
+        _cluster_role_binding(deployment),
+        *_lease_rights(config, deployment),
+        {**_object("v1", "ConfigMap", deployment), "data": {"config.yaml": yaml.dump(document)}},
+        _deployment(config, deployment),
+    ]
+
+
+def _with_lease(document: Tree, deployment: Deployment) -> Tree:
+    """A lease of its own, unless the file names one, or the scheduler takes kube-scheduler's place."""
+    election = document.get("leaderElection") or {}
+    names = [profile.get("schedulerName", "default-scheduler") for profile in document.get("profiles") or [{}]]
+    if "resourceName" in election or "default-scheduler" in names:
+        return document
+    lease = {"resourceName": deployment.name, "resourceNamespace": deployment.namespace}
+    return {**document, "leaderElection": {**lease, **election}}
+
+
+def _cluster_role(config: Config, registry: Registry, deployment: Deployment) -> Tree:
+    rules = [
+        {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
+        for group, resources, verbs in _rules(config, registry)
+    ]
+    return {**_object("rbac.authorization.k8s.io/v1", "ClusterRole", deployment, cluster=True), "rules": rules}
+
+
+def _rules(config: Config, registry: Registry) -> Iterator[tuple[str, Iterable[str], list[str]]]:
+    """Group, resources and verbs of what the enabled plugins do."""
+    profiles, kinds = _profiles(config, registry)
+    evicts = any(profile.at("postFilter") for profile in profiles)
+    yield "", ["pods"], [*_READ, "delete"] if evicts else _READ
+    yield "", ["pods/binding"], ["create"]
+    yield "", ["pods/status"], ["patch"]
+    yield "", ["nodes"], _READ
+    yield from _read_rules(kinds)
+    if any(one.name == "VolumeBinding" for profile in profiles for one in profile.at("preBind")):
+        yield "", [resource_of(kind.KIND).plural for kind in (PersistentVolume, PersistentVolumeClaim)], ["patch"]
+    yield "events.k8s.io", ["events"], ["create", "patch"]
+    yield "authentication.k8s.io", ["tokenreviews"], ["create"]
+    yield "authorization.k8s.io", ["subjectaccessreviews"], ["create"]
+
+
+def _profiles(config: Config, registry: Registry) -> tuple[list[Profile], tuple[type[KubeObject], ...]]:
+    """The profiles as they will run, and the kinds they need to see."""
+    engine = make_engine(Snapshot(), config, registry=registry)
+    profiles = [runner.profile for runner in engine.runners.values()]
+    hints = {profile.scheduler_name: profile_hints(profile) for profile in profiles}
+    queue = SchedulingQueue(hints, profiles[0].at("queueSort")[0].plugin, Nominations(), lambda: 0.0)
+    plugins = [item for profile in profiles for item in profile.plugins.items()]
+    return profiles, needed_kinds(plugins, queue.registered_actions())
+
+
+def _read_rules(kinds: Iterable[type[KubeObject]]) -> Iterator[tuple[str, Iterable[str], list[str]]]:
+    groups: dict[str, list[str]] = {}
+    for kind in kinds:
+        resource = resource_of(kind.KIND)
+        groups.setdefault(resource.group, []).append(resource.plural)
+    for group, plurals in sorted(groups.items()):
+        yield group, plurals, _READ
+
+
+def _cluster_role_binding(deployment: Deployment) -> Tree:
+    return {
+        **_object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", deployment, cluster=True),
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": deployment.name},
+        "subjects": [_subject(deployment)],
+    }
+
+
+def _lease_rights(config: Config, deployment: Deployment) -> Iterator[Tree]:
+    election = config.leader_election
+    if not election.leader_elect:
+        return
+    group = "rbac.authorization.k8s.io/v1"
+    metadata = {"name": deployment.name, "namespace": election.resource_namespace}
+    leases = {"apiGroups": ["coordination.k8s.io"], "resources": ["leases"]}
+    yield {
+        "apiVersion": group,
+        "kind": "Role",
+        "metadata": metadata,
+        "rules": [
+            {**leases, "verbs": ["create"]},
+            {**leases, "resourceNames": [election.resource_name], "verbs": ["get", "update"]},
+        ],
+    }
+    yield {
+        "apiVersion": group,
+        "kind": "RoleBinding",
+        "metadata": metadata,
+        "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": deployment.name},
+        "subjects": [_subject(deployment)],
+    }
+
+
+def _deployment(config: Config, deployment: Deployment) -> Tree:
+    labels = {"app.kubernetes.io/name": deployment.name}
+    replicas = deployment.replicas if config.leader_election.leader_elect else 1
+    spec = {
+        "serviceAccountName": deployment.name,
+        "priorityClassName": "system-cluster-critical",
+        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
+        "affinity": _apart(labels),
+        "containers": [_container(deployment)],
+        # TLS keys pass through files for a moment, which nobody else may read and no disk sees.
+        "volumes": [
+            {"name": "config", "configMap": {"name": deployment.name}},
+            {"name": "tmp", "emptyDir": {"medium": "Memory"}},
+        ],
+    }
+    return {
+        **_object("apps/v1", "Deployment", deployment),
+        "spec": {
+            "replicas": replicas,
+            "selector": {"matchLabels": labels},
+            "template": {"metadata": {"labels": labels}, "spec": spec},
+        },
+    }
+
+
+def _apart(labels: Tree) -> Tree:
+    """Replicas on different nodes, so that one node's end does not end both."""
+    term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
+    wish = {"weight": 100, "podAffinityTerm": term}
+    return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
+
+
+def _container(deployment: Deployment) -> Tree:
+    return {
+        "name": "scheduler",
+        "image": deployment.image,
+        "imagePullPolicy": "IfNotPresent",
+        "args": ["scheduler", f"--config={CONFIG_PATH}", f"--secure-port={PORT}", "-v=2"],
+        "ports": [{"name": "https", "containerPort": PORT}],
+        "livenessProbe": {**_probe("/livez"), "initialDelaySeconds": 10},
+        "readinessProbe": _probe("/readyz"),
+        "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": [
+            {"name": "config", "mountPath": CONFIG_PATH.rpartition("/")[0], "readOnly": True},
+            {"name": "tmp", "mountPath": "/tmp"},
+        ],
+    }
+
+
+def _probe(path: str) -> Tree:
+    return {"httpGet": {"path": path, "port": "https", "scheme": "HTTPS"}}
+
+
+def _object(api_version: str, kind: str, deployment: Deployment, *, cluster: bool = False) -> Tree:
+    metadata = {"name": deployment.name}
+    if not cluster:
+        metadata["namespace"] = deployment.namespace
+    return {"apiVersion": api_version, "kind": kind, "metadata": metadata}
+
+
+def _subject(deployment: Deployment) -> Tree:
+    return {"kind": "ServiceAccount", "name": deployment.name, "namespace": deployment.namespace}
