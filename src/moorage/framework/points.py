@@ -215,6 +215,14 @@ class PreBind(Protocol):
 
 
 @runtime_checkable
+class PreBindPreFlight(Protocol):
+    """Optional, for PreBind plugins whose work may take a while: then the pod's expected node is shown meanwhile."""
+
+    def pre_bind_pre_flight(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        """SKIP where PreBind will have nothing to do."""
+
+
+@runtime_checkable
 class Bind(Protocol):
     """Binds the pod to the node."""
 

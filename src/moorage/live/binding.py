@@ -13,6 +13,7 @@ from moorage.columns import PodInfo
 from moorage.engine import Placement
 from moorage.engine.runner import Runner
 from moorage.errors import ApiError, MoorageError, PluginError
+from moorage.framework.points import PreBindPreFlight
 from moorage.framework.profile import Named
 from moorage.framework.status import Code, Status, error
 from moorage.live.failing import FailureHandler, broken, refused
@@ -226,9 +227,8 @@ class Bindings:
 def _announces(binding: Binding) -> bool:
     """Whether a PreBind plugin says beforehand that it has work to do, which may take a while."""
     for one in binding.runner.profile.at("preBind"):
-        pre_flight = getattr(one.plugin, "pre_bind_pre_flight", None)
-        if pre_flight is not None:
-            status = pre_flight(binding.placement.state, binding.pod, binding.placement.node_name)
+        if isinstance(one.plugin, PreBindPreFlight):
+            status = one.plugin.pre_bind_pre_flight(binding.placement.state, binding.pod, binding.placement.node_name)
             if status is None or status.code is not Code.SKIP:
                 return True
     return False
