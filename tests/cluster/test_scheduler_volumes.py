@@ -1,128 +1,171 @@
-"""Volumes: bound with the pod by the real volume controller, or given up after a while."""
+"""Claims that wait for a node: volumes are reserved, written and bound before the pod is. The test plays controller."""
 
-from collections.abc import Iterator
+import json
 from typing import Any
 
-import pytest
-from tests.cluster.scheduler_world import World
-from tools.control_plane.running import ControlPlane
+from tests.cluster.scheduler_world import Tree, World
 
-NO_PROVISIONER = "kubernetes.io/no-provisioner"
+from moorage.kube.paths import resource_of
+from moorage.kube.transport import MERGE_PATCH
 
-
-@pytest.fixture
-def volume_controller(control_plane: ControlPlane) -> Iterator[None]:
-    """The controller that binds claims to volumes."""
-    controllers = "persistentvolume-binder-controller,persistentvolumeclaim-protection-controller"
-    with control_plane.start_kube_controller_manager(controllers):
-        yield
+BIND_COMPLETED = "pv.kubernetes.io/bind-completed"
+BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
+SELECTED_NODE = "volume.kubernetes.io/selected-node"
 
 
-async def storage_class(world: World, provisioner: str = NO_PROVISIONER) -> str:
-    """A class whose volumes are bound when a pod wants them."""
-    await world.create(
-        {
-            "apiVersion": "storage.k8s.io/v1",
-            "kind": "StorageClass",
-            "metadata": {"name": world.name},
-            "provisioner": provisioner,
-            "volumeBindingMode": "WaitForFirstConsumer",
+class Storage:
+    """Classes, claims and volumes of a world; those without a namespace carry its name."""
+
+    def __init__(self, world: World) -> None:
+        self.world = world
+
+    async def storage_class(self, provisioner: str) -> None:
+        await self.world.create(
+            {
+                "apiVersion": "storage.k8s.io/v1",
+                "kind": "StorageClass",
+                "metadata": {"name": self.world.name},
+                "provisioner": provisioner,
+                "volumeBindingMode": "WaitForFirstConsumer",
+            }
+        )
+
+    async def claim(self, name: str) -> None:
+        spec = {
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": self.world.name,
+            "resources": {"requests": {"storage": "1Gi"}},
         }
-    )
-    return world.name
+        manifest = {"apiVersion": "v1", "kind": "PersistentVolumeClaim", "metadata": {"name": name}, "spec": spec}
+        await self.world.create(manifest)
 
-
-async def volume(world: World, name: str, node: str) -> str:
-    """A local volume of a node."""
-    full = f"{world.name}-{name}"
-    at = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
-    await world.create(
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolume",
-            "metadata": {"name": full},
-            "spec": {
-                "capacity": {"storage": "1Gi"},
-                "accessModes": ["ReadWriteOnce"],
-                "storageClassName": world.name,
-                "local": {"path": "/mnt/disk"},
-                "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [at]}]}},
-            },
+    async def volume(self, name: str, node: str, *, size: str = "1Gi") -> str:
+        """Create a volume that one node reaches; its full name."""
+        full = f"{self.world.name}-{name}"
+        here = {"key": "kubernetes.io/hostname", "operator": "In", "values": [node]}
+        spec = {
+            "capacity": {"storage": size},
+            "accessModes": ["ReadWriteOnce"],
+            "storageClassName": self.world.name,
+            "persistentVolumeReclaimPolicy": "Retain",
+            "csi": {"driver": "csi.example.com", "volumeHandle": full},
+            "nodeAffinity": {"required": {"nodeSelectorTerms": [{"matchExpressions": [here]}]}},
         }
-    )
-    return full
+        manifest = {"apiVersion": "v1", "kind": "PersistentVolume", "metadata": {"name": full}, "spec": spec}
+        await self.world.create(manifest)
+        await self.patch("PersistentVolume", full, {"status": {"phase": "Available"}}, "/status")
+        return full
+
+    async def patch(self, kind: str, name: str, patch: Tree, subresource: str = "") -> None:
+        resource = resource_of(kind)
+        path = resource.path(self.world.name if resource.namespaced else "", name) + subresource
+        await self.world.client.patch(path, json.dumps(patch).encode(), content_type=MERGE_PATCH)
+
+    async def finish_binding(self, claim: str, volume: str) -> None:
+        """What the volume controller does last."""
+        done = {"metadata": {"annotations": {BIND_COMPLETED: "yes"}}, "spec": {"volumeName": volume}}
+        await self.patch("PersistentVolumeClaim", claim, done)
+
+    async def selected_node(self, claim: str) -> str:
+        """Wait until provisioning is asked for; the node it is asked for."""
+
+        async def look() -> str:
+            seen = await self.world.get("PersistentVolumeClaim", claim)
+            return str(seen["metadata"].get("annotations", {}).get(SELECTED_NODE, ""))
+
+        return str(await self.world.eventually(look))
+
+    async def claim_of(self, volume: str) -> Tree:
+        """Wait until the volume is reserved; the volume then."""
+
+        async def look() -> Tree | None:
+            seen = await self.world.get("PersistentVolume", volume)
+            return seen if "claimRef" in seen["spec"] else None
+
+        found: Tree = await self.world.eventually(look)
+        return found
 
 
-async def claim(world: World, name: str) -> dict[str, Any]:
-    """A claim, and the volume of a pod that uses it."""
-    await world.create(
-        {
-            "apiVersion": "v1",
-            "kind": "PersistentVolumeClaim",
-            "metadata": {"name": name},
-            "spec": {
-                "accessModes": ["ReadWriteOnce"],
-                "storageClassName": world.name,
-                "resources": {"requests": {"storage": "1Gi"}},
-            },
-        }
-    )
-    return {"name": name, "persistentVolumeClaim": {"claimName": name}}
+async def expected_on(world: World, pod: str) -> str:
+    """The node on which a pod that still waits for its volumes is expected."""
+    return str((await world.get("Pod", pod)).get("status", {}).get("nominatedNodeName", ""))
 
 
-@pytest.mark.usefixtures("volume_controller")
-async def test_a_claim_is_bound_where_the_pod_goes(world: World) -> None:
-    await storage_class(world)
+def using(claim: str) -> list[Any]:
+    return [{"name": "data", "persistentVolumeClaim": {"claimName": claim}}]
+
+
+async def test_an_existing_volume_is_bound_before_its_pod_and_draws_it_to_its_node(world: World) -> None:
+    storage = Storage(world)
+    await storage.storage_class("kubernetes.io/no-provisioner")
     await world.node("a")
-    node = await world.node("b")
-    disk = await volume(world, "disk", node)
+    far = await world.node("b")
+    volume = await storage.volume("v", far)
+    await storage.claim("data")
+
     async with world.scheduling():
-        await world.pod("db", volumes=[await claim(world, "data")])
+        await world.pod("db", volumes=using("data"))
+        reserved = await storage.claim_of(volume)
+        unbound = await world.get("Pod", "db")
+        await storage.finish_binding("data", volume)
+        assert await world.bound("db") == far
+
+    claim = await world.get("PersistentVolumeClaim", "data")
+    reference = reserved["spec"]["claimRef"]
+    assert (reference["namespace"], reference["name"]) == (world.name, "data")
+    assert reference["uid"] == claim["metadata"]["uid"]
+    assert reserved["metadata"]["annotations"][BOUND_BY_CONTROLLER] == "yes"
+    # Only our fields were sent: the rest of the volume is as it was made.
+    assert reserved["spec"]["csi"] == {"driver": "csi.example.com", "volumeHandle": volume}
+    assert "nodeName" not in unbound["spec"]
+
+
+async def test_two_pods_at_once_get_two_volumes(world: World) -> None:
+    storage = Storage(world)
+    await storage.storage_class("kubernetes.io/no-provisioner")
+    node = await world.node("a")
+    volumes = {await storage.volume(f"v{at}", node) for at in range(2)}
+    for at in range(2):
+        await storage.claim(f"data{at}")
+        await world.pod(f"db{at}", volumes=using(f"data{at}"))
+
+    async with world.scheduling():
+        for volume in volumes:
+            reserved = await storage.claim_of(volume)
+            await storage.finish_binding(reserved["spec"]["claimRef"]["name"], volume)
+        assert {await world.bound(f"db{at}") for at in range(2)} == {node}
+
+
+async def test_a_provisioner_that_gives_up_is_asked_again(world: World) -> None:
+    storage = Storage(world)
+    await storage.storage_class("csi.example.com")
+    node = await world.node("a")
+    await storage.claim("data")
+
+    async with world.scheduling(podInitialBackoffSeconds=1, podMaxBackoffSeconds=1):
+        await world.pod("db", volumes=using("data"))
+        assert await storage.selected_node("data") == node
+        await world.eventually(lambda: expected_on(world, "db"))
+        gave_up = {"metadata": {"annotations": {SELECTED_NODE: None, "note": "no space"}}}
+        await storage.patch("PersistentVolumeClaim", "data", gave_up)
+        event = await world.event("db", "FailedScheduling")
+        assert await storage.selected_node("data") == node
+        await storage.finish_binding("data", await storage.volume("made", node))
         assert await world.bound("db") == node
-    bound = await world.get("PersistentVolumeClaim", "data")
-    assert bound["spec"]["volumeName"] == disk
-    assert bound["status"]["phase"] == "Bound"
+
+    problem = 'binding volumes: provisioning failed for PVC "data"'
+    assert event["note"] == f'running PreBind plugin "VolumeBinding": {problem}'
 
 
-@pytest.mark.usefixtures("volume_controller")
-async def test_two_pods_do_not_take_one_volume(world: World) -> None:
-    await storage_class(world)
-    node = await world.node("a")
-    await volume(world, "one", node)
+async def test_a_pod_deleted_while_its_volume_is_made_gives_back_its_room(world: World) -> None:
+    storage = Storage(world)
+    await storage.storage_class("csi.example.com")
+    node = await world.node("a", cpu="1")
+    await storage.claim("data")
+
     async with world.scheduling():
-        await world.pod("first", volumes=[await claim(world, "one")])
-        await world.pod("second", volumes=[await claim(world, "two")])
-        assert await world.bound("first") == node
-        text = (await world.refused("second"))["message"]
-        assert "1 node(s) didn't find available persistent volumes to bind" in text
-        await volume(world, "two", node)
-        assert await world.bound("second") == node
-
-
-async def test_a_pod_waits_for_its_claim(world: World) -> None:
-    await world.node("a")
-    async with world.scheduling():
-        await world.pod("db", volumes=[{"name": "data", "persistentVolumeClaim": {"claimName": "data"}}])
-        message = (await world.refused("db"))["message"]
-    assert message == '0/1 nodes are available: persistentvolumeclaim "data" not found. not found'
-
-
-async def test_a_provisioner_that_does_nothing_is_waited_for_no_longer_than_configured(world: World) -> None:
-    await storage_class(world, "example.com/idle")
-    node = await world.node("a")
-    profile = {
-        "schedulerName": world.name,
-        "pluginConfig": [{"name": "VolumeBinding", "args": {"bindTimeoutSeconds": 1}}],
-    }
-    async with world.scheduling(profiles=[profile]):
-        await world.pod("db", volumes=[await claim(world, "data")])
-
-        async def expected() -> bool:
-            return bool((await world.get("Pod", "db"))["status"].get("nominatedNodeName") == node)
-
-        await world.eventually(expected)
-        refusal = await world.refused("db")
-        selected = await world.get("PersistentVolumeClaim", "data")
-    assert refusal["reason"] == "SchedulerError"
-    assert refusal["message"] == ('running PreBind plugin "VolumeBinding": binding volumes: context deadline exceeded')
-    assert selected["metadata"]["annotations"]["volume.kubernetes.io/selected-node"] == node
+        await world.pod("db", volumes=using("data"))
+        assert await storage.selected_node("data") == node
+        await world.delete("Pod", "db")
+        await world.pod("next")
+        assert await world.bound("next") == node
