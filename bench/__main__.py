@@ -30,7 +30,7 @@ def main() -> None:
             console.print(_processes(progress))
         else:
             console.print(
-                "no control plane binaries: `make control-plane` builds them, then whole processes are measured"
+                "whole processes were not measured: `make control-plane` builds what that needs"
             )
 
 

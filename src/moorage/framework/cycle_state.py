@@ -1,14 +1,6 @@
 """What plugins remember within one scheduling cycle."""
 
-from typing import Any, Protocol, runtime_checkable
-
-
-@runtime_checkable
-class Clonable(Protocol):
-    """State that dry runs change: it must be able to make a copy of itself."""
-
-    def clone(self) -> Any:
-        """A copy that can be changed without touching the original."""
+from typing import Any
 
 
 class CycleState:
@@ -50,7 +42,5 @@ class CycleState:
         twin = CycleState(self._base)
         twin.skipped_filters = self.skipped_filters
         twin.skipped_scores = self.skipped_scores
-        twin._values = {
-            key: value.clone() if isinstance(value, Clonable) else value for key, value in self._values.items()
-        }
+        twin._values = {key: value.clone() if hasattr(value, "clone") else value for key, value in self._values.items()}
         return twin

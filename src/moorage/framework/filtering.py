@@ -115,9 +115,7 @@ class Filtering:
             if stage.asked is None:
                 rows = rows[stage.passing[rows]]
             elif len(rows) and stage.asked.name not in search.state.skipped_filters:
-                codes = stage.asked.many(search.state, search.pod, self._nodes, rows)
-                if codes.any():
-                    rows = rows[codes == 0]
+                rows = stage.asked.fitting(search.state, search.pod, self._nodes, rows)
         if promised:
             rows = np.array([row for row in rows.tolist() if self._fits_promised(search, row, promised)], dtype=np.intp)
         return rows

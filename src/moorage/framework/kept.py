@@ -188,7 +188,9 @@ class ClassColumns:
     def first_rows(self) -> Rows:
         """The rows that pass the first kept stage, ascending. Do not change it."""
         if self._first_rows is None:
-            self._first_rows = np.flatnonzero(self._kept_stages[0].passing)
+            passing = np.flatnonzero(self._kept_stages[0].passing)
+            # The very array of all rows where all pass: readers compare by identity and save themselves work.
+            self._first_rows = self._nodes.rows if len(passing) == len(self._nodes) else passing
         return self._first_rows
 
 

@@ -13,7 +13,7 @@ from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.errors import PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.normalizing import NormalizeByMax
-from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scope, Scores
+from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scope, Scores, Verdicts
 from moorage.framework.status import Code, Status
 
 #: Up to this many rows the one-node form is quicker than the dispatch of array operations.
@@ -103,18 +103,34 @@ class NodeFilter:
 
     def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> NDArray[np.intp]:
         """The verdicts on many rows as ids of `statuses`, 0 where the pod fits."""
+        verdicts = self._verdicts(state, pod, nodes, rows)
+        if not verdicts.statuses or not verdicts.codes.any():
+            return np.zeros(len(rows), dtype=np.intp)
+        ids = np.array([0, *(self._intern(self._checked(status)) for status in verdicts.statuses)], dtype=np.intp)
+        return ids.take(verdicts.codes)
+
+    def fitting(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Rows:
+        """Those of `rows` that pass; `rows` itself where all do."""
+        verdicts = self._verdicts(state, pod, nodes, rows)
+        if not verdicts.statuses or not verdicts.codes.any():
+            return rows
+        fits: Rows = rows[verdicts.codes == 0]
+        return fits
+
+    def _verdicts(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
         if self._many is None or (self._one is not None and len(rows) <= FEW_ROWS):
-            codes = [self.one_code(state, pod, nodes, row) for row in rows.tolist()]
-            return np.array(codes, dtype=np.intp)
-        with blame(self.name, "Filter"):
-            codes, statuses = self._many(state, pod, nodes, rows)
-            if len(codes) != len(rows):
-                raise ValueError(f"{len(codes)} verdicts for {len(rows)} nodes")
-            if not statuses or not codes.any():
-                return np.zeros(len(rows), dtype=np.intp)
-            ids = np.array([0, *(self._intern(self._checked(status)) for status in statuses)], dtype=np.intp)
-            mapped: NDArray[np.intp] = ids[codes]
-            return mapped
+            return self._verdicts_one_by_one(state, pod, nodes, rows)
+        try:
+            verdicts: Verdicts = self._many(state, pod, nodes, rows)
+        except Exception as error:
+            raise broken(self.name, "Filter", error) from error
+        return verdicts
+
+    def _verdicts_one_by_one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
+        refusals = [self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()]
+        statuses = list(dict.fromkeys(status for status in refusals if status is not None))
+        codes = {status: index for index, status in enumerate(statuses, start=1)}
+        return Verdicts(np.array([codes[s] if s is not None else 0 for s in refusals], dtype=np.intp), statuses)
 
     def _checked(self, status: Status) -> Status:
         if not status.is_rejection:
