@@ -8,6 +8,7 @@ Pure: nothing here waits or reaches outside. A host feeds it what informers tell
     others          the same for every other kind
     registrations   what the queue needs to know of a profile
     kinds           which kinds the enabled plugins need to see
+    boundlabels     the labels a decided pod will have
     sharing         equal parts of pods kept once
     invariants      whether all of this still agrees with what the API server has
 """

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from moorage.cluster.boundlabels import BoundLabels
 from moorage.columns import PodInfo, Snapshot
 from moorage.objects import Pod
 
@@ -17,6 +18,7 @@ class ClusterState:
         self._counted: dict[str, PodInfo] = {}
         self._assumed: dict[str, PodInfo] = {}
         self._pending: dict[str, PodInfo] = {}
+        self._labels = BoundLabels()
 
     # Pods without a node, as the API server has them now.
 
@@ -37,7 +39,8 @@ class ClusterState:
     def set_assigned(self, pod: Pod) -> PodInfo:
         """The API server has the pod on a node: confirms an assumption, wherever that placed it."""
         uid = pod.metadata.uid
-        self._assumed.pop(uid, None)
+        if self._assumed.pop(uid, None) is not None:
+            self._labels.learn(pod, self.snapshot.nodes.get(pod.spec.node_name))
         before = self._counted.get(uid)
         if before is not None and _counts_alike(before, pod):
             now = PodInfo(pod, before.pod_class, before.label_group, before.affinity_class)
@@ -67,7 +70,7 @@ class ClusterState:
 
     def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
         """Count the pod on the node from now on; returns it as it will be once bound."""
-        bound = pod.bound_to(node_name)
+        bound = self._bound(pod, node_name)
         self.snapshot.nominations.forget(pod)
         self.snapshot.nodes.add_pod(bound, node_name)
         self._counted[pod.uid] = self._assumed[pod.uid] = bound
@@ -98,6 +101,13 @@ class ClusterState:
             "pods": len(self._counted),
             "nodes": len(self.snapshot.nodes),
         }
+
+    def _bound(self, pod: PodInfo, node_name: str) -> PodInfo:
+        bound = pod.bound_to(node_name)
+        labelled = self._labels.expected(bound.pod, self.snapshot.nodes.get(node_name))
+        if labelled is bound.pod:
+            return bound
+        return PodInfo(labelled, pod.pod_class, self.snapshot.pods.group_of(labelled), pod.affinity_class)
 
     def _uncount(self, pod: PodInfo) -> None:
         self.snapshot.nodes.remove_pod(pod, pod.spec.node_name)

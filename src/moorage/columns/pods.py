@@ -145,7 +145,7 @@ class PodIndex:
 
         A pod that runs is of the same class wherever it runs; one that is to be scheduled may name its node.
         """
-        return PodInfo(pod, self._class_of(pod, on_node=on_node), self._group_of(pod), self._affinity_of(pod))
+        return PodInfo(pod, self._class_of(pod, on_node=on_node), self.group_of(pod), self._affinity_of(pod))
 
     def _class_of(self, pod: Pod, *, on_node: bool) -> PodClass:
         key = _class_key(pod.spec, "" if on_node else pod.spec.node_name)
@@ -154,7 +154,8 @@ class PodIndex:
             known = self._classes[key] = PodClass(pod)
         return known
 
-    def _group_of(self, pod: Pod) -> LabelGroup:
+    def group_of(self, pod: Pod) -> LabelGroup:
+        """The pods that are selected alike."""
         meta = pod.metadata
         key = (meta.namespace, frozenset(meta.labels.items()), bool(meta.deletion_timestamp))
         known = self._groups.get(key)

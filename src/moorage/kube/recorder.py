@@ -39,6 +39,9 @@ FIRST_REFRESH, LAST_REFRESH = 5.0, 600.0
 """Seconds between two writes of one series' count, doubling."""
 TICK = 1.0
 
+MOST_REMEMBERED = 4096
+"""How many series, and how many objects, are kept in mind."""
+
 OBJECT_BURST, OBJECT_REFILL = 25, 1 / 300
 """How many different events one object may cause at once, and how many a second after that."""
 
@@ -77,7 +80,7 @@ class EventRecorder:
         self._lanes = lanes
         self._controller = controller
         self._instance = (instance or f"{controller}-{socket.gethostname()}")[:128]
-        self._capacity = capacity
+        self._most_remembered = min(2 * capacity, MOST_REMEMBERED)
         self._writers = writers
         self._clock = clock
         self._queue: asyncio.Queue[_Series] = asyncio.Queue(capacity)
@@ -95,9 +98,19 @@ class EventRecorder:
         note: str,
         type: str = NORMAL,  # noqa: A002 - the API's own name for it
         related: ObjectReference | None = None,
+        repeats: bool = True,
     ) -> None:
-        """Note that something happened to `regarding`. Returns at once."""
+        """Note that something happened to `regarding`. Returns at once.
+
+        What happens once to an object (`repeats` False) begins no series and is not limited for each object.
+        """
         note = note if len(note) <= NOTE_LIMIT else note[: NOTE_LIMIT - 3] + "..."
+        if not repeats:
+            if self._queue.full():
+                self.dropped += 1
+            else:
+                self._queue.put_nowait(self._new_series(regarding, related, type, reason, action, note))
+            return
         now = self._clock()
         key = regarding, related, type, reason, action, note
         series = self._series.get(key)
@@ -168,7 +181,7 @@ class EventRecorder:
         """Keep what was used last; forgetting the rest only costs a few more events."""
         table[key] = value
         table.move_to_end(key)
-        while len(table) > 2 * self._capacity:
+        while len(table) > self._most_remembered:
             table.popitem(last=False)
 
     async def _write_queued(self) -> None:

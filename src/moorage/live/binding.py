@@ -10,11 +10,11 @@ from typing import Any, cast
 from moorage.cluster import ClusterState
 from moorage.cluster.pods import ASSIGNED_POD_DELETE
 from moorage.columns import PodInfo
-from moorage.engine import Placement
+from moorage.engine import Engine, Placement
 from moorage.engine.runner import Runner
 from moorage.errors import ApiError, MoorageError, PluginError
 from moorage.framework.points import PreBindPreFlight
-from moorage.framework.profile import Named
+from moorage.framework.profile import Named, Profile
 from moorage.framework.status import Code, Status, error
 from moorage.live.failing import FailureHandler, broken, refused
 from moorage.live.permits import HeldPod, HeldPods
@@ -59,6 +59,17 @@ class Binding:
         return self.placement.pod
 
 
+class BindingPoints:
+    """The plugins of a profile that a pod meets on its way from decision to node."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.pre_binds = profile.at("preBind")
+        #: Those that say beforehand whether they have work to do.
+        self.announcing = [one.plugin for one in self.pre_binds if isinstance(one.plugin, PreBindPreFlight)]
+        self.binds = profile.at("bind")
+        self.post_binds = profile.at("postBind")
+
+
 class Bindings:
     """Runs binding cycles. `on_room` is called when one ends, since the loop holds back while too many are on."""
 
@@ -66,6 +77,7 @@ class Bindings:
         self,
         cluster: ClusterState,
         queue: SchedulingQueue,
+        engine: Engine,
         held: HeldPods,
         statuses: StatusWriter,
         reporter: Reporter,
@@ -84,6 +96,7 @@ class Bindings:
         self._metrics = metrics
         self._now = now
         self._on_room = on_room
+        self._points = {name: BindingPoints(runner.profile) for name, runner in engine.runners.items()}
         self._under_way: dict[str, Binding] = {}
         #: Bindings whose request is waiting or on the wire.
         self.writing = 0
@@ -144,7 +157,8 @@ class Bindings:
     async def _bind(self, binding: Binding) -> Status | None:
         """Everything up to Bind. None on success; a rejection has the plugin's name on it."""
         pod, node_name = binding.pod, binding.placement.node_name
-        if binding.held is not None or _announces(binding):
+        points = self._points[pod.spec.scheduler_name]
+        if binding.held is not None or _announces(points, binding):
             # Others see where the pod is expected while it cannot be bound yet.
             self._statuses.nominate(pod, node_name)
         if binding.held is not None:
@@ -153,7 +167,7 @@ class Bindings:
                 return refusal
         self._queue.done(pod.uid)
         binding.stage = Stage.PRE_BIND
-        for one in binding.runner.profile.at("preBind"):
+        for one in points.pre_binds:
             refusal = await _answer(one, "PreBind", one.plugin.pre_bind, binding)
             if refusal is not None:
                 return refusal
@@ -161,7 +175,7 @@ class Bindings:
         self.writing += 1
         try:
             await self._statuses.settle(pod.uid)
-            return await self._run_bind_plugins(binding)
+            return await _run_bind_plugins(points, binding)
         finally:
             self.writing -= 1
             self._on_room()
@@ -177,13 +191,6 @@ class Bindings:
             return outcome
         return error(f"waiting on permit for pod: {outcome.message}")
 
-    async def _run_bind_plugins(self, binding: Binding) -> Status | None:
-        for one in binding.runner.profile.at("bind"):
-            status = await _answer(one, "Bind", one.plugin.bind, binding)
-            if status is None or status.code is not Code.SKIP:
-                return status
-        return error("every Bind plugin skipped the pod")
-
     async def _bound(self, binding: Binding) -> None:
         pod, queued = binding.pod, binding.queued
         if pod_logger.isEnabledFor(logging.INFO):
@@ -197,7 +204,7 @@ class Bindings:
             attempt=now - binding.started,
             since_ready=None if first is None else now - first,
         )
-        for one in binding.runner.profile.at("postBind"):
+        for one in self._points[pod.spec.scheduler_name].post_binds:
             try:
                 await _answer(one, "PostBind", one.plugin.post_bind, binding)
             except MoorageError as problem:
@@ -224,14 +231,21 @@ class Bindings:
         self._cluster.forget(binding.pod.uid)
 
 
-def _announces(binding: Binding) -> bool:
+def _announces(points: BindingPoints, binding: Binding) -> bool:
     """Whether a PreBind plugin says beforehand that it has work to do, which may take a while."""
-    for one in binding.runner.profile.at("preBind"):
-        if isinstance(one.plugin, PreBindPreFlight):
-            status = one.plugin.pre_bind_pre_flight(binding.placement.state, binding.pod, binding.placement.node_name)
-            if status is None or status.code is not Code.SKIP:
-                return True
+    for plugin in points.announcing:
+        status = plugin.pre_bind_pre_flight(binding.placement.state, binding.pod, binding.placement.node_name)
+        if status is None or status.code is not Code.SKIP:
+            return True
     return False
+
+
+async def _run_bind_plugins(points: BindingPoints, binding: Binding) -> Status | None:
+    for one in points.binds:
+        status = await _answer(one, "Bind", one.plugin.bind, binding)
+        if status is None or status.code is not Code.SKIP:
+            return status
+    return error("every Bind plugin skipped the pod")
 
 
 async def _answer(one: Named, point: str, method: Callable[..., Any], binding: Binding) -> Status | None:

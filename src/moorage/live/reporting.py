@@ -8,6 +8,9 @@ from moorage.kube.lanes import Lanes
 from moorage.kube.recorder import NORMAL, WARNING, EventRecorder
 from moorage.objects import ObjectReference
 
+_CAPACITY = 20_000
+"""Events that wait to be written, at most: binds go first, so in a burst many wait."""
+
 _NOTE_BYTES = 1024
 _CUT = " ..."
 
@@ -16,7 +19,7 @@ class Reporter:
     """One recorder for each profile: an event names the scheduler that its pod asked for."""
 
     def __init__(self, lanes: Lanes, profiles: Iterable[str]) -> None:
-        self._recorders = {name: EventRecorder(lanes, controller=name) for name in profiles}
+        self._recorders = {name: EventRecorder(lanes, controller=name, capacity=_CAPACITY) for name in profiles}
 
     @property
     def dropped(self) -> int:
@@ -26,7 +29,7 @@ class Reporter:
     def scheduled(self, pod: PodInfo, node_name: str) -> None:
         """The pod was bound."""
         note = f"Successfully assigned {pod.key} to {node_name}"
-        self._record(pod.spec.scheduler_name, pod, "Scheduled", "Binding", note)
+        self._record(pod.spec.scheduler_name, pod, "Scheduled", "Binding", note, repeats=False)
 
     def failed(self, pod: PodInfo, message: str) -> None:
         """The pod got no node."""
@@ -47,7 +50,17 @@ class Reporter:
         for recorder in self._recorders.values():
             await recorder.drain()
 
-    def _record(self, profile: str, pod: PodInfo, reason: str, action: str, note: str, *, kind: str = NORMAL) -> None:
+    def _record(
+        self,
+        profile: str,
+        pod: PodInfo,
+        reason: str,
+        action: str,
+        note: str,
+        *,
+        kind: str = NORMAL,
+        repeats: bool = True,
+    ) -> None:
         meta = pod.pod.metadata
         regarding = ObjectReference(
             api_version="v1",
@@ -57,7 +70,7 @@ class Reporter:
             uid=meta.uid,
             resource_version=meta.resource_version,
         )
-        self._recorders[profile].record(regarding, reason=reason, action=action, note=note, type=kind)
+        self._recorders[profile].record(regarding, reason=reason, action=action, note=note, type=kind, repeats=repeats)
 
 
 def shortened(message: str) -> str:

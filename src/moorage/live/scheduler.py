@@ -69,6 +69,7 @@ class Scheduler:
         self.bindings = Bindings(
             self.cluster,
             self.queue,
+            self.engine,
             self.held,
             self.statuses,
             self.reporter,

@@ -56,9 +56,9 @@ class StatusWriter:
 
     async def settle(self, uid: str) -> None:
         """Drop what waits to be written for a pod, and wait for what is under way."""
-        self._waiting.pop(uid, None)
         task = self._writing.get(uid)
         if task is not None:
+            self._waiting.pop(uid, None)
             await asyncio.wait([task])
 
     async def drain(self) -> None:
