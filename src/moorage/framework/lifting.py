@@ -103,34 +103,40 @@ class NodeFilter:
 
     def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> NDArray[np.intp]:
         """The verdicts on many rows as ids of `statuses`, 0 where the pod fits."""
-        verdicts = self._verdicts(state, pod, nodes, rows)
-        if not verdicts.statuses or not verdicts.codes.any():
-            return np.zeros(len(rows), dtype=np.intp)
-        ids = np.array([0, *(self._intern(self._checked(status)) for status in verdicts.statuses)], dtype=np.intp)
-        return ids.take(verdicts.codes)
+        with blame(self.name, "Filter"):
+            verdicts = self._verdicts(state, pod, nodes, rows)
+            if verdicts is None:
+                return np.zeros(len(rows), dtype=np.intp)
+            known = [self._intern(self._checked(status)) for status in verdicts.statuses]
+            mapped: NDArray[np.intp] = np.array([0, *known], dtype=np.intp)[verdicts.codes]
+            return mapped
 
     def fitting(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Rows:
         """Those of `rows` that pass; `rows` itself where all do."""
-        verdicts = self._verdicts(state, pod, nodes, rows)
-        if not verdicts.statuses or not verdicts.codes.any():
-            return rows
-        fits: Rows = rows[verdicts.codes == 0]
-        return fits
+        with blame(self.name, "Filter"):
+            verdicts = self._verdicts(state, pod, nodes, rows)
+            if verdicts is None:
+                return rows
+            if int(verdicts.codes.max()) > len(verdicts.statuses) or not all(map(self._checked, verdicts.statuses)):
+                raise ValueError(f"a verdict names none of {len(verdicts.statuses)} statuses")
+            fits: Rows = rows[verdicts.codes == 0]
+            return fits
 
-    def _verdicts(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
+    def _verdicts(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts | None:
+        """What the plugin says; None where all rows fit."""
         if self._many is None or (self._one is not None and len(rows) <= FEW_ROWS):
             return self._verdicts_one_by_one(state, pod, nodes, rows)
-        try:
-            verdicts: Verdicts = self._many(state, pod, nodes, rows)
-        except Exception as error:
-            raise broken(self.name, "Filter", error) from error
-        return verdicts
+        codes, statuses = self._many(state, pod, nodes, rows)
+        if len(codes) != len(rows):
+            raise ValueError(f"{len(codes)} verdicts for {len(rows)} nodes")
+        return Verdicts(codes, statuses) if statuses and codes.any() else None
 
-    def _verdicts_one_by_one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
+    def _verdicts_one_by_one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts | None:
         refusals = [self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()]
         statuses = list(dict.fromkeys(status for status in refusals if status is not None))
         codes = {status: index for index, status in enumerate(statuses, start=1)}
-        return Verdicts(np.array([codes[s] if s is not None else 0 for s in refusals], dtype=np.intp), statuses)
+        given = [codes[status] if status is not None else 0 for status in refusals]
+        return Verdicts(np.array(given, dtype=np.intp), statuses) if statuses else None
 
     def _checked(self, status: Status) -> Status:
         if not status.is_rejection:
