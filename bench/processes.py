@@ -175,6 +175,28 @@ def moorage_scheduler(pods: int = 2000, nodes: int = 5000, rate: float = 100.0) 
         )
 
 
+def embedded(pods: int = 2000, nodes: int = 5000, rate: float = 100.0) -> Figures:
+    """Our scheduler on the embedded API server, each a process of its own."""
+    with tempfile.TemporaryDirectory() as folder:
+        kubeconfig = Path(folder, "kubeconfig")
+        command = [sys.executable, "-m", "moorage", "apiserver", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
+        server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        try:
+            _wait_for_file(kubeconfig)
+            return asyncio.run(measure(kubeconfig, _moorage(kubeconfig), nodes=nodes, pods=pods, rate=rate))
+        finally:
+            server.terminate()
+            server.wait(30)
+
+
+def _wait_for_file(path: Path, patience: float = 60.0) -> None:
+    deadline = time.monotonic() + patience
+    while not path.exists():
+        if time.monotonic() > deadline:
+            raise TimeoutError(f"{path} was not written in {patience:.0f} s")
+        time.sleep(0.05)
+
+
 def _moorage(kubeconfig: Path) -> StartScheduler:
     @contextmanager
     def start() -> Iterator[int]:

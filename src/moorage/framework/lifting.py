@@ -117,7 +117,9 @@ class NodeFilter:
             verdicts = self._verdicts(state, pod, nodes, rows)
             if verdicts is None:
                 return rows
-            if int(verdicts.codes.max()) > len(verdicts.statuses) or not all(map(self._checked, verdicts.statuses)):
+            for status in verdicts.statuses:
+                self._checked(status)
+            if int(verdicts.codes.max()) > len(verdicts.statuses):
                 raise ValueError(f"a verdict names none of {len(verdicts.statuses)} statuses")
             fits: Rows = rows[verdicts.codes == 0]
             return fits
