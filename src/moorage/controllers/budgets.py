@@ -56,7 +56,7 @@ class DisruptionController(Controller):
         for pod in (old, new):
             for budget in self._budgets_in[pod.metadata.namespace] if pod is not None else ():
                 if pod is not None and _guards(budget, pod):
-                    self.queue.add(key_of(budget))
+                    self.enqueue_counting(key_of(budget), self._pods_in.count(pod.metadata.namespace))
 
     def _scale_changed(
         self, old: ReplicaSet | Deployment | StatefulSet | None, new: ReplicaSet | Deployment | StatefulSet | None

@@ -119,7 +119,7 @@ class ReplicaSetController(Controller):
         status = ReplicaSetStatus(
             replicas=len(pods),
             fully_labeled_replicas=sum(template_labels <= pod.metadata.labels.items() for pod in pods),
-            ready_replicas=sum(pod.is_ready for pod in pods),
+            ready_replicas=sum(wait is not None for wait in waits),
             available_replicas=sum(wait == 0.0 for wait in waits),
             terminating_replicas=terminating,
             observed_generation=replica_set.metadata.generation,

@@ -78,7 +78,11 @@ class Pod(Managed, frozen=True):
 
     @property
     def is_ready(self) -> bool:
-        return any(item.type == "Ready" and item.status == "True" for item in self.status.conditions)
+        # A plain loop: this is asked of every pod again and again.
+        for item in self.status.conditions:
+            if item.type == "Ready":
+                return item.status == "True"
+        return False
 
     @property
     def ready_since(self) -> float | None:

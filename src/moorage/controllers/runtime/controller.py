@@ -11,6 +11,10 @@ from moorage.kube.recorder import NORMAL
 from moorage.kube.workqueue import WorkQueue
 from moorage.objects import ObjectReference
 
+SECONDS_PER_OBJECT = 100e-6
+LONGEST_GATHERING = 2.0
+"""Who has to look at many objects lets changes of them gather for a while: so long for each, so long at most."""
+
 
 class Controller(ABC):
     """Brings objects of one kind to the state they ask for, one key at a time.
@@ -40,6 +44,10 @@ class Controller(ABC):
     def enqueue(self, old: Managed | None, new: Managed | None) -> None:
         """Look at whatever has changed."""
         self.queue.add(_key_of_either(old, new))
+
+    def enqueue_counting(self, key: Any, count: int) -> None:
+        """Look at a key that takes a walk through `count` objects: the more there are, the less often."""
+        self.queue.add_after(key, min(int(count * SECONDS_PER_OBJECT * 100) / 100, LONGEST_GATHERING))
 
     def record(self, regarding: Managed, reason: str, note: str, *, action: str, event_type: str = NORMAL) -> None:
         """Note for people what happened to an object."""

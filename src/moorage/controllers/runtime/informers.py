@@ -1,7 +1,7 @@
 """One informer for each kind, shared by all controllers, and indexes over what informers hold."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from typing import Any, Generic, TypeVar
 
 from moorage.controllers.objects.meta import Managed
@@ -113,8 +113,9 @@ class Index(Generic[T]):
         """All objects under a label, in no order."""
         return list(self._objects.get(label, {}).values())
 
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._objects)
+    def count(self, label: str) -> int:
+        """How many objects are under a label."""
+        return len(self._objects.get(label, ()))
 
     def _change(self, old: T | None, new: T | None) -> None:
         if old is not None:

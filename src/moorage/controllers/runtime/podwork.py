@@ -10,7 +10,7 @@ from moorage.controllers.objects.workloads import Template
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.runtime.expectations import Expectations
 from moorage.controllers.runtime.informers import key_of
-from moorage.controllers.runtime.ownership import owner_reference
+from moorage.controllers.runtime.ownership import controller_uids, owner_reference
 from moorage.controllers.runtime.writer import is_namespace_terminating
 from moorage.errors import ApiError
 from moorage.kube.informer import Key
@@ -36,6 +36,7 @@ class PodWork:
         self._writer = controller.cluster.writer
         self._expectations = Expectations(controller.cluster.clock)
         self.pods = controller.cluster.informers.watch(Pod, self._changed)
+        self._owned = controller.cluster.informers.index(Pod, controller_uids)
 
     def is_settled(self, key: Key) -> bool:
         """Whether all that was made and deleted for an owner is known, so that its pods can be counted."""
@@ -77,7 +78,7 @@ class PodWork:
                 self._expectations.saw_gone(key, pod.metadata.uid)
             else:
                 self._expectations.saw(key, pod.metadata.uid)
-            self._controller.queue.add(key)
+            self._controller.enqueue_counting(key, self._owned.count(owner.uid))
 
     async def _create_one(self, owner: Managed, body: bytes) -> None:
         key = key_of(owner)
