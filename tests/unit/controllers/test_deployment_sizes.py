@@ -168,3 +168,8 @@ def test_resizing_keeps_within_what_is_allowed_and_never_goes_below_nothing(
     if sum(count > 0 for count in counts) > 1:
         ending = {each.metadata.name: each.spec.replicas for each in sets} | after
         assert sum(ending.values()) == (wanted + surge if wanted else 0)
+
+
+def test_a_deployment_without_sets_has_nothing_to_resize() -> None:
+    assert sizes.resized(deployment(3), [], None, {}) == {}
+    assert sizes.resized(deployment(3), [replica_set("idle", 0)], None, {}) == {}

@@ -93,10 +93,10 @@ def resized(
     `former_limits` says how many replicas the Deployment was allowed when each was last scaled.
     """
     active = [each for each in replica_sets if each.spec.replicas > 0]
-    only = active[0] if len(active) == 1 else new if not active else None
     wanted = deployment.spec.replicas
-    if only is not None:
-        return {} if only.spec.replicas == wanted else {only.metadata.name: wanted}
+    if len(active) < 2:
+        only = active[0] if active else new
+        return {only.metadata.name: wanted} if only is not None and only.spec.replicas != wanted else {}
     if new is not None and _is_saturated(deployment, new):
         return {each.metadata.name: 0 for each in active if each is not new}
     if deployment.spec.strategy.type != ROLLING:
