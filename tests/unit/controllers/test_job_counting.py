@@ -3,7 +3,7 @@
 from typing import Any
 
 import msgspec
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moorage.controllers.jobs.counting import MOST_UNCOUNTED, TRACKING, count
@@ -63,6 +63,7 @@ def test_a_status_holds_only_so_many() -> None:
     assert (step.pending, step.ended_badly) == (MOST_UNCOUNTED + 7, MOST_UNCOUNTED + 7)
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(["Succeeded", "Failed", "Running"]), max_size=20), st.data())
 def test_every_pod_is_counted_exactly_once(phases: list[str], data: st.DataObject) -> None:
     """Between any two steps the controller may die, and finalizers may come off or not, pods may vanish."""
