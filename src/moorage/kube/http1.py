@@ -6,6 +6,7 @@ answers a pipeline one by one). Streams are not for here; see `transport`.
 """
 
 import asyncio
+import re
 import ssl
 from collections import deque
 from dataclasses import dataclass
@@ -16,6 +17,13 @@ from moorage.kube.errors import AnswerLost, BadAnswer, DeadlineExceeded, Unreach
 
 _HEAD_END = b"\r\n\r\n"
 _HEAD_LIMIT = 1 << 20
+_BUFFER = 1 << 16
+"""Bytes received at once, at most: a buffer of its own for each connection, or the transport makes one each time."""
+
+# Of a dozen headers in every answer these are read; the rest is not worth taking apart thousands of times a second.
+_READ_HEADERS = re.compile(
+    rb"\r\n(content-length|transfer-encoding|connection|retry-after)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE
+)
 
 IDLE_LIMIT = 50.0
 """Seconds after which an idle connection is not used again: load balancers cut at 60, and a request that
@@ -24,7 +32,7 @@ meets the cut half way is a request whose answer is lost."""
 
 @dataclass(slots=True)
 class Answer:
-    """A whole answer. Header names are lower case."""
+    """A whole answer. Header names are lower case; only those that somebody reads are there."""
 
     status: int
     headers: dict[str, str]
@@ -86,7 +94,7 @@ class _Body:
         return self.answer
 
 
-class Connection(asyncio.Protocol):
+class Connection(asyncio.BufferedProtocol):
     """One connection, with at most one request on it at a time."""
 
     def __init__(self) -> None:
@@ -94,6 +102,7 @@ class Connection(asyncio.Protocol):
         self._waiter: asyncio.Future[Answer] | None = None
         self._head = bytearray()
         self._body: _Body | None = None
+        self._received = memoryview(bytearray(_BUFFER))
         self.idle_since = 0.0
 
     @property
@@ -116,11 +125,25 @@ class Connection(asyncio.Protocol):
         if self._transport is not None:
             self._transport.abort()
 
+    def give_up(self, deadline: float) -> None:
+        """The answer takes too long: whoever waits for it is told, and the connection is of no more use."""
+        self._fail(DeadlineExceeded(f"no answer within {deadline:g} s"))
+        self.close()
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports do what asyncio's do without being their subclasses.
         self._transport = cast(asyncio.Transport, transport)
 
+    def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - asyncio's own signature
+        """Where the transport puts what it receives next."""
+        return self._received
+
+    def buffer_updated(self, nbytes: int) -> None:
+        """So many bytes were received."""
+        self.data_received(bytes(self._received[:nbytes]))
+
     def data_received(self, data: bytes) -> None:
+        """Take what was received."""
         if self._waiter is None:
             # Nothing was asked: the server is saying goodbye (408 on an idle connection), or is confused.
             self.close()
@@ -175,17 +198,13 @@ class Connection(asyncio.Protocol):
 
 def parse_head(head: bytes) -> Answer:
     """Status line and headers; ValueError when they are none. Of repeated headers the last wins."""
-    lines = head.decode("latin-1").split("\r\n")
-    version, _, rest = lines[0].partition(" ")
-    if not version.startswith("HTTP/1."):
-        raise ValueError(f"the answer begins with {lines[0][:40]!r}")
-    headers = {}
-    for line in lines[1:]:
-        name, _, value = line.partition(":")
-        headers[name.lower()] = value.strip()
-    if version == "HTTP/1.0":
+    if not head.startswith(b"HTTP/1.") or head[8:9] != b" ":
+        first = head.partition(b"\r\n")[0].decode("latin-1")
+        raise ValueError(f"the answer begins with {first[:40]!r}")
+    headers = {name.decode().lower(): value.decode("latin-1").strip() for name, value in _READ_HEADERS.findall(head)}
+    if head[7:8] == b"0":
         headers.setdefault("connection", "close")
-    return Answer(int(rest[:3]), headers, b"")
+    return Answer(int(head[9:12]), headers, b"")
 
 
 class Pool:
@@ -211,20 +230,21 @@ class Pool:
 
     async def exchange(self, request: bytes, deadline: float) -> Answer:
         """Send one request and wait for its answer, `deadline` seconds in all."""
-        sent = False
-        connection: Connection | None = None
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        connection = self._idle_connection(started)
+        if connection is None:
+            try:
+                async with asyncio.timeout(deadline):
+                    connection = await self._acquire()
+            except TimeoutError:
+                raise Unreachable(f"no connection to {self._host} within {deadline:g} s") from None
+        timer = loop.call_at(started + deadline, connection.give_up, deadline)
         try:
-            async with asyncio.timeout(deadline):
-                connection = await self._acquire()
-                sent = True
-                return await connection.send(request)
-        except TimeoutError:
-            if sent:
-                raise DeadlineExceeded(f"no answer from {self._host} within {deadline:g} s") from None
-            raise Unreachable(f"no connection to {self._host} within {deadline:g} s") from None
+            return await connection.send(request)
         finally:
-            if connection is not None:
-                self._release(connection)
+            timer.cancel()
+            self._release(connection)
 
     async def close(self) -> None:
         """`retire`, and give the transports one turn of the loop to close."""
@@ -238,16 +258,21 @@ class Pool:
             self._idle.pop().close()
             self._open -= 1
 
+    def _idle_connection(self, now: float) -> Connection | None:
+        """A connection that nobody uses and that has not been idle for too long."""
+        while self._idle:
+            connection = self._idle.pop()
+            if connection.open and now - connection.idle_since < IDLE_LIMIT:
+                return connection
+            connection.close()
+            self._open -= 1
+        return None
+
     async def _acquire(self) -> Connection:
         loop = asyncio.get_running_loop()
         while True:
-            now = loop.time()
-            while self._idle:
-                connection = self._idle.pop()
-                if connection.open and now - connection.idle_since < IDLE_LIMIT:
-                    return connection
-                connection.close()
-                self._open -= 1
+            if (connection := self._idle_connection(loop.time())) is not None:
+                return connection
             if self._open < max(self._size, 1):
                 return await self._connect()
             waiter: asyncio.Future[None] = loop.create_future()
