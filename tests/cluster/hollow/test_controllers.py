@@ -139,6 +139,17 @@ def test_a_job_runs_to_its_end(within: Kubectl) -> None:
     assert all("finalizers" not in pod["metadata"] for pod in pods)
 
 
+def test_an_indexed_job_runs_a_pod_for_each_index(within: Kubectl) -> None:
+    annotations = {"moorage.dev/run-seconds": "0.1"}
+    spec = {"completions": 5, "parallelism": 2, "completionMode": "Indexed"}
+    within("create", "-f", "-", stdin=job("work", annotations, **spec))
+    within("wait", "job/work", "--for=condition=complete", WAIT)
+    (done,) = items(within, "jobs")
+    assert (done["status"]["succeeded"], done["status"]["completedIndexes"]) == (5, "0-4")
+    index = "batch.kubernetes.io/job-completion-index"
+    assert sorted(pod["metadata"]["labels"][index] for pod in items(within, "pods")) == list("01234")
+
+
 def test_a_job_that_fails_says_so(within: Kubectl) -> None:
     annotations = {"moorage.dev/run-seconds": "0.1", "moorage.dev/exit-code": "7"}
     within("create", "-f", "-", stdin=job("work", annotations, backoffLimit=0))

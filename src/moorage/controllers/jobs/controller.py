@@ -9,8 +9,15 @@ import msgspec
 
 from moorage.controllers.conditions import as_json, with_condition
 from moorage.controllers.jobs import ending
-from moorage.controllers.jobs.counting import TRACKING, Count, count
+from moorage.controllers.jobs.counting import TRACKING, Count, count, count_indexed
 from moorage.controllers.jobs.ending import Outcome, Tally
+from moorage.controllers.jobs.indexes import (
+    completed_indexes,
+    format_indexes,
+    indexed_pod,
+    missing_indexes,
+    surplus_pods,
+)
 from moorage.controllers.objects.meta import Condition, condition_of
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import Job, JobStatus, UncountedPods
@@ -40,6 +47,8 @@ class _Scene:
     pods: Sequence[Pod]
     active: Sequence[Pod]
     counted: Count
+    completed: frozenset[int]
+    """Which completions are done, where they are numbered."""
     now: float
 
     @property
@@ -91,7 +100,7 @@ class JobController(Controller):
     async def _advance(self, job: Job, pods: Sequence[Pod]) -> float | None:
         now = self.cluster.clock()
         active = [pod for pod in pods if pod.is_active]
-        scene = _Scene(job, pods, active, count(job, pods, is_ending=_is_ending(job)), now)
+        scene = _scene(job, pods, active, now)
         outcome = ending.outcome_of(job, scene.tally, now)
         failure: ApiError | None = None
         waits: list[float | None] = []
@@ -109,6 +118,9 @@ class JobController(Controller):
     async def _manage(self, scene: _Scene) -> tuple[ApiError | None, float | None]:
         """Make or delete pods. Returns what went wrong, and in how many seconds another may be made."""
         job, active = scene.job, scene.active
+        surplus = surplus_pods(job, scene.completed, active) if job.is_indexed else []
+        if surplus:
+            return await self._work.delete(job, surplus), None
         missing = ending.wanted_pods(job, scene.tally) - len(active)
         if missing < 0:
             least_useful = sorted(active, key=lambda pod: (bool(pod.spec.node_name), pod.is_ready))
@@ -118,8 +130,7 @@ class JobController(Controller):
         delay = back_off(scene.pods, scene.now)
         if delay > 0:
             return None, delay
-        body = msgspec.json.encode(pod_of(job, job.spec.template, [TRACKING]))
-        return await self._work.create(job, [body] * min(missing, BURST)), None
+        return await self._work.create(job, _bodies(scene, min(missing, BURST))), None
 
     async def _release(self, pods: Iterable[Pod]) -> None:
         held = [pod for pod in pods if TRACKING in pod.metadata.finalizers]
@@ -144,6 +155,7 @@ class JobController(Controller):
             succeeded=counted.succeeded,
             failed=counted.failed,
             uncounted_terminated_pods=counted.uncounted,
+            completed_indexes=format_indexes(scene.completed),
         )
         if outcome is not None:
             status = self._with_outcome(status, outcome, is_over=is_over)
@@ -184,6 +196,23 @@ class JobController(Controller):
             self.record(job, "Completed", "Job completed", action="Completing")
         else:
             self.record(job, outcome.reason, outcome.message, action="Failing", event_type=WARNING)
+
+
+def _scene(job: Job, pods: Sequence[Pod], active: Sequence[Pod], now: float) -> _Scene:
+    if not job.is_indexed:
+        return _Scene(job, pods, active, count(job, pods, is_ending=_is_ending(job)), frozenset(), now)
+    completed = frozenset(completed_indexes(job, pods))
+    counted = count_indexed(job, pods, len(completed), is_ending=_is_ending(job))
+    return _Scene(job, pods, active, counted, completed, now)
+
+
+def _bodies(scene: _Scene, most: int) -> list[bytes]:
+    """The pods to be made: all alike, or one for each of the lowest numbers that are free."""
+    job = scene.job
+    if job.is_indexed:
+        indexes = missing_indexes(job, scene.completed, scene.active, most)
+        return [msgspec.json.encode(indexed_pod(job, index)) for index in indexes]
+    return [msgspec.json.encode(pod_of(job, job.spec.template, [TRACKING]))] * most
 
 
 def back_off(pods: Iterable[Pod], now: float) -> float:
@@ -233,6 +262,7 @@ def _status_json(status: JobStatus) -> Json:
         "terminating": status.terminating,
         "succeeded": status.succeeded,
         "failed": status.failed,
+        "completedIndexes": status.completed_indexes or None,
         "startTime": status.start_time or None,
         "completionTime": status.completion_time or None,
         "uncountedTerminatedPods": {

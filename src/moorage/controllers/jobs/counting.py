@@ -6,7 +6,7 @@ between finds in the status where it was.
 """
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import Job, UncountedPods
@@ -57,6 +57,20 @@ def count(job: Job, pods: Sequence[Pod], *, is_ending: bool) -> Count:
         ended_well=job.status.succeeded + len(noted.succeeded) + len(new_well),
         ended_badly=job.status.failed + len(noted.failed) + len(new_badly),
         to_release=(*counted_already, *taken_well, *taken_badly, *dropped),
+    )
+
+
+def count_indexed(job: Job, pods: Sequence[Pod], completed: int, *, is_ending: bool) -> Count:
+    """The same for a Job whose completions are numbered: the numbers keep a success from being counted twice."""
+    successes = [pod for pod in pods if pod.status.phase == "Succeeded" and TRACKING in pod.metadata.finalizers]
+    others = [pod for pod in pods if pod.status.phase != "Succeeded"]
+    step = count(job, others, is_ending=is_ending)
+    return replace(
+        step,
+        succeeded=completed,
+        ended_well=completed,
+        pending=step.pending + len(successes),
+        to_release=(*step.to_release, *successes),
     )
 
 

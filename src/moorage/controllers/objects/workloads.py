@@ -150,6 +150,11 @@ class Job(Managed, frozen=True):
     spec: JobSpec = JobSpec()
     status: JobStatus = JobStatus()
 
+    @property
+    def is_indexed(self) -> bool:
+        """Whether each of its completions has a number of its own."""
+        return self.spec.completion_mode == "Indexed"
+
 
 class BudgetSpec(Struct, frozen=True):
     """How many of which pods must stay."""
