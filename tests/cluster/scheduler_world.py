@@ -89,10 +89,17 @@ class World:
         resource = resource_of(kind)
         return _tree(await self.client.get(resource.path(self.name if resource.namespaced else "", name)))
 
+    async def listed(self, kind: str) -> list[Tree]:
+        """Every object of a kind: of this world, where the kind has namespaces."""
+        resource = resource_of(kind)
+        items: list[Tree] = _tree(await self.client.get(resource.path(self.name if resource.namespaced else "")))[
+            "items"
+        ]
+        return items
+
     async def pods(self) -> list[Tree]:
         """Every pod of this world."""
-        items: list[Tree] = _tree(await self.client.get(resource_of("Pod").path(self.name)))["items"]
-        return items
+        return await self.listed("Pod")
 
     async def events(self, pod: str, reason: str = "") -> list[Tree]:
         """The events about a pod."""
