@@ -139,7 +139,7 @@ def field_line(go_type: str, tags: dict[str, str], comment: str, struct: Struct,
     marks = []
     if "inline" in options:
         json_name = "="
-    elif "omitempty" not in options and "omitzero" not in options:
+    elif "omitzero" not in options and ("omitempty" not in options or is_plain_struct(kind, pointer, source, struct)):
         marks.append("keep")
     if pointer:
         marks.append("ptr")
@@ -148,6 +148,11 @@ def field_line(go_type: str, tags: dict[str, str], comment: str, struct: Struct,
     if required or "+required" in comment:
         marks.append("required")
     return " ".join([number, json_name, kind, *marks])
+
+
+def is_plain_struct(kind: str, pointer: bool, source: Source, struct: Struct) -> bool:
+    """Whether Go's omitempty has no effect: a struct that is no pointer is always written."""
+    return not pointer and (kind if "." in kind else f"{struct.package}.{kind}") in source.structs
 
 
 def merge_marks(tags: dict[str, str], comment: str) -> list[str]:

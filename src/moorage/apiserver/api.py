@@ -52,7 +52,7 @@ class Api:
             return self._subresource(resource, target, request)
         verb = request.verb = _verb(target, request)
         if verb not in kind.verbs:
-            raise status.method_not_allowed(verb, kind.plural, kind.group)
+            raise status.method_not_allowed()
         if kind.is_namespaced and not target.namespace and (target.name or verb == "create"):
             raise status.no_such_path()
         return _VERBS[verb](self, resource, target, request)
@@ -111,7 +111,8 @@ class Api:
         """A whole object in place of the stored one."""
         operation = self.operation(resource, target, request)
         obj = bodies.read(request.body, request.content_type, operation)
-        return self.written(replace(operation, obj), resource, request)
+        item, is_new = replace(operation, obj)
+        return self.written(item, resource, request, 201 if is_new else 200)
 
     def patch(self, resource: Resource, target: Target, request: Request) -> Response:
         """A part of an object."""
@@ -124,7 +125,7 @@ class Api:
         options = read_options(request)
         item, is_gone = delete(operation, options)
         kind = resource.kind
-        if is_gone and kind.resource != "pods":
+        if is_gone and not kind.returns_deleted:
             details = {"name": item.name, "group": kind.group, "kind": kind.plural}
             details["uid"] = item.decode()["metadata"].get("uid", "")
             body = status.success({key: value for key, value in details.items() if value})
@@ -165,7 +166,7 @@ class Api:
             raise status.no_such_path()
         verb = request.verb = _verb(target, request)
         if verb not in SUBRESOURCE_VERBS.get(target.subresource, READ_WRITE_VERBS):
-            raise status.method_not_allowed(verb, kind.plural, kind.group)
+            raise status.method_not_allowed()
         handler = SUBRESOURCES.get(target.subresource)
         if handler is not None:
             return handler(self, resource, target, request, verb)
@@ -210,9 +211,9 @@ def _verb(target: Target, request: Request) -> str:
         return "watch" if request.flag("watch") else "list"
     verb = _METHODS.get(request.method)
     if verb is None or (verb in ("update", "patch") and not target.name):
-        raise status.method_not_allowed(request.method.lower(), target.resource, target.group)
+        raise status.method_not_allowed()
     if verb == "create" and target.name and not target.subresource:
-        raise status.method_not_allowed(verb, target.resource, target.group)
+        raise status.method_not_allowed()
     return "deletecollection" if verb == "delete" and not target.name else verb
 
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from moorage.apiserver.admission.namespaces import AT_START
-from moorage.apiserver.admission.priority import SYSTEM_CLASSES
+from moorage.apiserver.admission.priority import DESCRIPTIONS, SYSTEM_CLASSES
 from moorage.apiserver.auth import ADMIN_GROUP, User
 from moorage.apiserver.operation import Operation
 from moorage.apiserver.registry import Registry
@@ -19,7 +19,8 @@ def bootstrap(registry: Registry) -> None:
     for name in AT_START:
         ensure(registry, "namespaces", "", {"metadata": {"name": name}})
     for name, value in SYSTEM_CLASSES.items():
-        ensure(registry, "priorityclasses", "scheduling.k8s.io", {"metadata": {"name": name}, "value": value})
+        obj = {"metadata": {"name": name}, "value": value, "description": DESCRIPTIONS[name]}
+        ensure(registry, "priorityclasses", "scheduling.k8s.io", obj)
 
 
 def ensure(registry: Registry, plural: str, group: str, obj: Json) -> None:

@@ -22,6 +22,7 @@ class Kind:
     subresources: tuple[str, ...] = ()
     verbs: tuple[str, ...] = field(default=ALL_VERBS)
     counts_generations: bool = False
+    returns_deleted: bool = False
 
     @property
     def api_version(self) -> str:
@@ -34,8 +35,9 @@ class Kind:
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
 
+# `generation`: metadata.generation counts changes. `returned`: a delete answers the object, not a Status.
 # A group line is `group version package`; a kind line is
-# `Kind plural scope [short=..] [all] [api-extensions] [verbs=..] [generation] [subresource..]`.
+# `Kind plural scope [short=..] [all] [api-extensions] [verbs=..] [generation] [returned] [subresource..]`.
 _TABLE = """
 - v1 core/v1
   Binding bindings N verbs=create
@@ -43,17 +45,17 @@ _TABLE = """
   Endpoints endpoints N short=ep
   Event events N short=ev
   LimitRange limitranges N short=limits
-  Namespace namespaces C short=ns verbs=create,delete,get,list,patch,update,watch status finalize
+  Namespace namespaces C short=ns verbs=create,delete,get,list,patch,update,watch returned status finalize
   Node nodes C short=no status
-  PersistentVolume persistentvolumes C short=pv status
-  PersistentVolumeClaim persistentvolumeclaims N short=pvc status
-  Pod pods N short=po all generation status binding eviction ephemeralcontainers resize log
-  PodTemplate podtemplates N
+  PersistentVolume persistentvolumes C short=pv returned status
+  PersistentVolumeClaim persistentvolumeclaims N short=pvc returned status
+  Pod pods N short=po returned all generation status binding eviction ephemeralcontainers resize log
+  PodTemplate podtemplates N returned generation
   ReplicationController replicationcontrollers N short=rc all generation status scale
-  ResourceQuota resourcequotas N short=quota status
+  ResourceQuota resourcequotas N short=quota returned status
   Secret secrets N
-  Service services N short=svc all status
-  ServiceAccount serviceaccounts N short=sa token
+  Service services N short=svc returned all status
+  ServiceAccount serviceaccounts N short=sa returned token
 admissionregistration.k8s.io v1 admissionregistration/v1
   MutatingWebhookConfiguration mutatingwebhookconfigurations C api-extensions generation
   ValidatingAdmissionPolicy validatingadmissionpolicies C api-extensions generation status
@@ -107,19 +109,19 @@ rbac.authorization.k8s.io v1 rbac/v1
   Role roles N
   RoleBinding rolebindings N
 resource.k8s.io v1 resource/v1
-  DeviceClass deviceclasses C generation
-  ResourceClaim resourceclaims N status
-  ResourceClaimTemplate resourceclaimtemplates N
-  ResourceSlice resourceslices C generation
+  DeviceClass deviceclasses C returned generation
+  ResourceClaim resourceclaims N returned status
+  ResourceClaimTemplate resourceclaimtemplates N returned
+  ResourceSlice resourceslices C returned generation
 scheduling.k8s.io v1 scheduling/v1
   PriorityClass priorityclasses C short=pc generation
 storage.k8s.io v1 storage/v1
-  CSIDriver csidrivers C generation
-  CSINode csinodes C
+  CSIDriver csidrivers C returned
+  CSINode csinodes C returned
   CSIStorageCapacity csistoragecapacities N
-  StorageClass storageclasses C short=sc
-  VolumeAttachment volumeattachments C status
-  VolumeAttributesClass volumeattributesclasses C short=vac
+  StorageClass storageclasses C short=sc returned
+  VolumeAttachment volumeattachments C returned status
+  VolumeAttributesClass volumeattributesclasses C short=vac returned
 """
 
 
@@ -139,9 +141,10 @@ def _kind(words: list[str], group: str, version: str, package: str) -> Kind:
         list_kind=f"{name}List",
         short_names=tuple(keyed["short"].split(",")) if "short" in keyed else (),
         categories=categories,
-        subresources=tuple(m for m in plain if m not in categories and m != "generation"),
+        subresources=tuple(m for m in plain if m not in (*categories, "generation", "returned")),
         verbs=tuple(keyed["verbs"].split(",")) if "verbs" in keyed else ALL_VERBS,
         counts_generations="generation" in plain,
+        returns_deleted="returned" in plain,
     )
 
 

@@ -37,7 +37,7 @@ class StatusError(MoorageError):
         self.code = code
         self.reason = reason
         self.message = message
-        self.details = details or {}
+        self.details = details
         self.headers = headers or {}
 
     def body(self) -> Json:
@@ -51,7 +51,7 @@ class StatusError(MoorageError):
         }
         if self.reason:
             status["reason"] = self.reason
-        if self.details:
+        if self.details is not None:
             status["details"] = self.details
         status["code"] = self.code
         return status
@@ -85,7 +85,7 @@ def not_found(resource: str, group: str, name: str) -> StatusError:
 
 def no_such_path() -> StatusError:
     """404 for a path that serves nothing."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource")
+    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
 
 
 def already_exists(resource: str, group: str, name: str) -> StatusError:
@@ -131,10 +131,10 @@ def unauthorized() -> StatusError:
     return StatusError(401, "Unauthorized", "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
 
 
-def method_not_allowed(action: str, resource: str, group: str) -> StatusError:
+def method_not_allowed() -> StatusError:
     """405: the resource is there, the verb is not."""
-    message = f'{action} is not supported on resources of kind "{qualified(resource, group)}"'
-    return StatusError(405, "MethodNotAllowed", message, details=_details(resource, group, ""))
+    message = "the server does not allow this method on the requested resource"
+    return StatusError(405, "MethodNotAllowed", message, details={})
 
 
 def unsupported_media_type(accepted: Sequence[str]) -> StatusError:

@@ -7,6 +7,7 @@ from moorage.apiserver.defaults import pods as pod_defaults
 from moorage.apiserver.defaults import workloads as workload_defaults
 from moorage.apiserver.kinds import Kind
 from moorage.apiserver.strategy import Strategy
+from moorage.apiserver.validation import events as event_rules
 from moorage.apiserver.validation import metadata
 from moorage.apiserver.validation import objects as rules
 from moorage.apiserver.validation import pods as pod_rules
@@ -24,6 +25,7 @@ _POD = Strategy(
         pods.set_first_status,
         pods.merge_label_keys,
     ),
+    on_update=(pods.keep_tolerations, priority.keep_priority),
     on_status=(pods.keep_generation_of_status,),
     validate=(pod_rules.validate_pod,),
     validate_create=(pod_rules.validate_new_pod,),
@@ -31,12 +33,13 @@ _POD = Strategy(
     validate_status=(pod_rules.validate_pod_status,),
     grace_period=pods.grace_period,
 )
-_ROLE = Strategy(validate_name=metadata.path_segment)
+_ROLE = Strategy(validate=(rules.validate_role,), validate_name=metadata.path_segment, creates_on_update=True)
 _ROLE_BINDING = Strategy(
     defaults=(object_defaults.default_binding_of_roles,),
     validate=(rules.validate_role_binding,),
     validate_update=(rules.keeps_role,),
     validate_name=metadata.path_segment,
+    creates_on_update=True,
 )
 
 STRATEGIES: dict[str, Strategy] = {
@@ -60,7 +63,8 @@ STRATEGIES: dict[str, Strategy] = {
         on_update=(objects.keep_service,),
         validate=(rules.validate_service,),
         validate_update=(rules.validate_service_update,),
-        validate_name=metadata.dns1035_label,
+        validate_name=metadata.dns_label,
+        creates_on_update=True,
     ),
     "configmaps": Strategy(validate=(rules.validate_configmap,), validate_update=(rules.keeps_data_if_immutable,)),
     "secrets": Strategy(
@@ -68,8 +72,10 @@ STRATEGIES: dict[str, Strategy] = {
         validate=(rules.validate_secret,),
         validate_update=(rules.keeps_data_if_immutable, rules.keeps_type),
     ),
-    "endpoints": Strategy(defaults=(object_defaults.default_endpoints,)),
-    "limitranges": Strategy(defaults=(object_defaults.default_limitrange,)),
+    "endpoints": Strategy(defaults=(object_defaults.default_endpoints,), creates_on_update=True),
+    "events": Strategy(validate=(event_rules.validate_core_event,), creates_on_update=True),
+    "events.events.k8s.io": Strategy(validate_create=(event_rules.validate_event,), creates_on_update=True),
+    "limitranges": Strategy(defaults=(object_defaults.default_limitrange,), creates_on_update=True),
     "persistentvolumes": Strategy(
         defaults=(object_defaults.default_persistentvolume,),
         on_create=(objects.start_volume,),
@@ -86,41 +92,49 @@ STRATEGIES: dict[str, Strategy] = {
         defaults=(workload_defaults.default_replicationcontroller,),
         on_create=(objects.start_replicas,),
         validate=(workload_rules.validate_replicationcontroller,),
+        validate_status=(workload_rules.validate_counts,),
     ),
     "deployments.apps": Strategy(
         defaults=(workload_defaults.default_deployment,),
         on_create=(objects.start_status,),
         validate=(workload_rules.validate_deployment,),
+        validate_status=(workload_rules.validate_counts,),
         validate_update=(workload_rules.keeps_selector,),
     ),
     "replicasets.apps": Strategy(
         defaults=(workload_defaults.default_replicaset,),
         on_create=(objects.start_replicas,),
         validate=(workload_rules.validate_replicaset,),
+        validate_status=(workload_rules.validate_counts,),
         validate_update=(workload_rules.keeps_selector,),
     ),
     "daemonsets.apps": Strategy(
         defaults=(workload_defaults.default_daemonset,),
         on_create=(objects.start_daemons,),
+        on_update=(objects.count_templates,),
         validate=(workload_rules.validate_daemonset,),
+        validate_status=(workload_rules.validate_counts,),
         validate_update=(workload_rules.keeps_selector,),
     ),
     "statefulsets.apps": Strategy(
         defaults=(workload_defaults.default_statefulset,),
-        on_create=(objects.start_replicas,),
+        on_create=(objects.start_stateful_replicas,),
         validate=(workload_rules.validate_statefulset,),
+        validate_status=(workload_rules.validate_counts,),
         validate_update=(workload_rules.validate_statefulset_update,),
     ),
     "jobs.batch": Strategy(
         defaults=(workload_defaults.default_job,),
         on_create=(objects.select_job_pods,),
         validate=(workload_rules.validate_job,),
+        validate_status=(workload_rules.validate_counts,),
         validate_update=(workload_rules.validate_job_update,),
     ),
     "cronjobs.batch": Strategy(
         defaults=(workload_defaults.default_cronjob,),
         on_create=(objects.start_status,),
         validate=(workload_rules.validate_cronjob,),
+        validate_status=(workload_rules.validate_counts,),
     ),
     "horizontalpodautoscalers.autoscaling": Strategy(
         defaults=(object_defaults.default_autoscaler,), validate=(rules.validate_autoscaler,)
@@ -134,6 +148,7 @@ STRATEGIES: dict[str, Strategy] = {
         on_update=(priority.check_only_default,),
         validate=(rules.validate_priorityclass,),
         validate_update=(rules.validate_priorityclass_update,),
+        on_delete=priority.keep_system_classes,
     ),
     "storageclasses.storage.k8s.io": Strategy(
         defaults=(object_defaults.default_storageclass,),
@@ -141,7 +156,8 @@ STRATEGIES: dict[str, Strategy] = {
         validate_update=(rules.validate_storageclass_update,),
     ),
     "csidrivers.storage.k8s.io": Strategy(defaults=(object_defaults.default_csidriver,)),
-    "leases.coordination.k8s.io": Strategy(validate=(rules.validate_lease,)),
+    "leases.coordination.k8s.io": Strategy(validate=(rules.validate_lease,), creates_on_update=True),
+    "runtimeclasses.node.k8s.io": Strategy(creates_on_update=True),
     "endpointslices.discovery.k8s.io": Strategy(defaults=(object_defaults.default_endpointslice,)),
     "networkpolicies.networking.k8s.io": Strategy(defaults=(object_defaults.default_networkpolicy,)),
     "ingressclasses.networking.k8s.io": Strategy(defaults=(object_defaults.default_ingressclass,)),

@@ -51,6 +51,7 @@ class Strategy:
     defaults: fill in what was left out. on_create, on_update, on_status: what the server sets by itself, after
     defaults. validate: refuse an object, validate_update: refuse a change (new, old). `keeps_status_on_create`: a
     status given with a new object stays. `demands_version`: an update must name the version it was made from.
+    `creates_on_update`: an update of nothing creates.
     `validate_name`: the rule for names, DNS subdomains unless said."""
 
     defaults: tuple[Default, ...] = ()
@@ -63,5 +64,7 @@ class Strategy:
     validate_status: tuple[ValidateUpdate, ...] = ()
     validate_name: Callable[[str], str] | None = None
     keeps_status_on_create: bool = False
+    creates_on_update: bool = False
     demands_version: bool = False
+    on_delete: Callable[[Operation, Json], None] | None = None
     grace_period: Callable[[Json, int | None], int] | None = None

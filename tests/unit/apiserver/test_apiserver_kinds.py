@@ -38,7 +38,7 @@ def test_deployments(api: Api) -> None:
         ({"selector": {"matchLabels": {"x": "y"}}}, ("FieldValueInvalid", "spec.template.metadata.labels")),
         ({"selector": {}}, ("FieldValueInvalid", "spec.selector")),
         ({"replicas": -1}, ("FieldValueInvalid", "spec.replicas")),
-        ({"template": None}, ("FieldValueRequired", "spec.template")),
+        ({"template": None}, ("FieldValueRequired", "spec.template.spec.containers")),
         ({"strategy": {"type": "Slowly"}}, ("FieldValueNotSupported", "spec.strategy.type")),
         (
             {"strategy": {"rollingUpdate": {"maxSurge": "lots"}}},
@@ -157,7 +157,7 @@ def test_nodes_keep_their_status_and_give_what_they_have(api: Api) -> None:
     assert made["status"]["allocatable"] == {"cpu": "4"}
     taints = [{"key": "a", "effect": "NoSchedule"}, {"key": "a", "effect": "NoSchedule"}]
     answer = api("PATCH", "/api/v1/nodes/n", {"spec": {"taints": taints}}, content_type=MERGE)
-    assert answer.causes == [("FieldValueDuplicate", "spec.taints[1]")]
+    assert answer.causes == [("FieldValueDuplicate", "metadata.taints[1]")]
 
 
 def test_resource_claims(api: Api) -> None:

@@ -116,9 +116,9 @@ def test_update_must_be_about_the_object_on_the_path(api: Api) -> None:
         (b"[]", "not an object"),
         (b"\xff\xfe", "json parse error"),
         (b'{"kind": "Secret"}', "cannot be handled as a ConfigMap"),
-        (b'{"apiVersion": "apps/v1"}', "does not match the expected API version"),
+        (b'{"apiVersion": "apps/v1"}', 'no kind "ConfigMap" is registered for version "apps/v1"'),
         (b'{"metadata": 5}', "cannot unmarshal number into Go struct field ConfigMap.metadata"),
-        (b'{"data": {"a": 5}}', "cannot unmarshal number into Go struct field ConfigMap.data.a of type string"),
+        (b'{"data": {"a": 5}}', "cannot unmarshal number into Go struct field ConfigMap.data of type string"),
     ],
 )
 def test_bodies_that_make_no_sense(api: Api, body: bytes, message: str) -> None:
@@ -276,6 +276,10 @@ def test_events_are_one_thing_under_two_names(api: Api) -> None:
         "regarding": {"kind": "Pod", "name": "p", "namespace": "default"},
         "note": "hello",
         "reportingController": "me",
+        "reportingInstance": "me-1",
+        "action": "Greeting",
+        "reason": "Greeted",
+        "type": "Normal",
         "eventTime": "2026-01-01T00:00:00.000000Z",
     }
     made = api.post("/apis/events.k8s.io/v1/namespaces/default/events", body)
@@ -286,3 +290,25 @@ def test_events_are_one_thing_under_two_names(api: Api) -> None:
     found = api.get("/apis/events.k8s.io/v1/events", fieldSelector="regarding.name=p")
     assert [item["note"] for item in found["items"]] == ["hello"]
     assert api.get("/api/v1/events", fieldSelector="involvedObject.name=q")["items"] == []
+    refused = api("POST", "/apis/events.k8s.io/v1/namespaces/kube-public/events", {"metadata": {"name": "e"}})
+    assert ("FieldValueRequired", "eventTime") in refused.causes
+
+
+def test_an_update_of_a_lease_that_is_not_there_creates_it(api: Api) -> None:
+    path = "/apis/coordination.k8s.io/v1/namespaces/default/leases/l"
+    body = {"metadata": {"name": "l"}, "spec": {"holderIdentity": "me"}}
+    assert api("PUT", path, body).code == 201
+    assert api("PUT", path, body).code == 200
+
+
+def test_what_is_always_written_is_there_if_only_empty(api: Api) -> None:
+    node = api.post("/api/v1/nodes", {"metadata": {"name": "n"}})
+    assert node["spec"] == {}
+    assert node["status"]["nodeInfo"]["kubeletVersion"] == ""
+    patch = [{"op": "add", "path": "/spec/unschedulable", "value": True}]
+    assert api.patch("/api/v1/nodes/n", patch, "application/json-patch+json")["spec"] == {"unschedulable": True}
+
+
+def test_what_is_empty_and_need_not_be_written_is_not(api: Api, pod: MakePod) -> None:
+    made = api.post(PODS, pod("a", hostNetwork=False, nodeSelector={}, schedulingGates=[], hostname=""))
+    assert not made["spec"].keys() & {"hostNetwork", "nodeSelector", "schedulingGates", "hostname"}

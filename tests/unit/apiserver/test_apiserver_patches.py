@@ -61,9 +61,9 @@ def test_json_patch(operations: list[Json], expected: Json) -> None:
         ([{"op": "test", "path": "/a", "value": 2}], 422),
         ([{"op": "add", "path": "/l/5", "value": 2}], 422),
         ([{"op": "add", "path": "/a/b/c", "value": 2}], 422),
-        ([{"op": "add", "path": "a", "value": 2}], 400),
-        ([{"op": "add", "path": "/a"}], 400),
-        ([{"op": "frob", "path": "/a"}], 400),
+        ([{"op": "add", "path": "a", "value": 2}], 422),
+        ([{"op": "add", "path": "/a"}], 422),
+        ([{"op": "frob", "path": "/a"}], 422),
         ({"op": "add"}, 400),
         ([5], 400),
     ],
@@ -101,6 +101,12 @@ def test_order_can_be_set() -> None:
     patch = containers(("c", "3"))
     patch["spec"]["$setElementOrder/containers"] = [{"name": "c"}, {"name": "b"}, {"name": "a"}]
     assert merged(containers(("a", "1"), ("b", "1")), patch) == containers(("c", "3"), ("b", "1"), ("a", "1"))
+
+
+def test_new_elements_go_before_old_ones_without_an_order() -> None:
+    assert merged(containers(("a", "1"), ("b", "1")), containers(("c", "3"))) == containers(
+        ("c", "3"), ("a", "1"), ("b", "1")
+    )
 
 
 def test_lists_without_keys_are_replaced_and_sets_are_joined() -> None:
@@ -202,7 +208,7 @@ def test_conflicts_are_named_and_forced(api: Api) -> None:
     refused = apply(api, "other", {"x": "2"})
     assert (refused.code, refused.body["reason"]) == (409, "Conflict")
     assert refused.causes == [("FieldManagerConflict", ".data.x")]
-    assert 'conflict with "m" using v1: .data.x' in refused.body["message"]
+    assert 'conflict with "m": .data.x' in refused.body["message"]
     assert apply(api, "other", {"x": "1"}).code == 200
     forced = apply(api, "other", {"x": "2"}, force="true")
     assert forced.body["data"] == {"x": "2"}

@@ -17,26 +17,32 @@ def apply_limit_ranges(operation: Operation, pod: Json) -> None:
     rules = [rule for each in ranges for rule in (each.get("spec") or {}).get("limits", ())]
     containers = [*pod["spec"].get("containers", ()), *pod["spec"].get("initContainers", ())]
     problems: list[str] = []
+    notes: list[str] = []
     for rule in rules:
         if rule.get("type") != "Container":
             continue
         for container in containers:
-            _fill(container, rule)
+            notes += _fill(container, rule)
             problems += _check(container, rule)
+    if notes:
+        text = "LimitRanger plugin set: " + "; ".join(notes)
+        pod["metadata"].setdefault("annotations", {})["kubernetes.io/limit-ranger"] = text
     if problems:
         text = problems[0] if len(problems) == 1 else "[" + ", ".join(problems) + "]"
         raise operation.resource.forbidden(operation.name, text)
 
 
-def _fill(container: Json, rule: Json) -> None:
-    resources = container["resources"]
-    given_limits = set(resources.get("limits") or {})
-    for name, value in (rule.get("default") or {}).items():
-        resources.setdefault("limits", {}).setdefault(name, value)
-    for name, value in (rule.get("defaultRequest") or {}).items():
-        # A limit the user gave is also the request; a request is never invented above it.
-        if name not in given_limits:
-            resources.setdefault("requests", {}).setdefault(name, value)
+def _fill(container: Json, rule: Json) -> list[str]:
+    """Set what is missing; answer what was set, for people."""
+    resources, notes = container["resources"], []
+    for field, source, word in (("requests", "defaultRequest", "request"), ("limits", "default", "limit")):
+        missing = {
+            name: value for name, value in (rule.get(source) or {}).items() if name not in resources.get(field, {})
+        }
+        if missing:
+            resources.setdefault(field, {}).update(missing)
+            notes.append(f"{', '.join(sorted(missing))} {word} for container {container.get('name', '')}")
+    return notes
 
 
 def _check(container: Json, rule: Json) -> list[str]:

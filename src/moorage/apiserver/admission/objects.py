@@ -8,6 +8,7 @@ from moorage.apiserver.operation import Operation
 Json = dict[str, Any]
 
 _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
+_TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _SERVICE_RANGE = ipaddress.ip_network("10.0.0.0/16")
 _NODE_PORTS = range(30000, 32768)
 
@@ -108,7 +109,10 @@ def select_job_pods(_: Operation, job: Json) -> None:
     template.setdefault("controller-uid", uid)
     template.setdefault("batch.kubernetes.io/job-name", name)
     template.setdefault("job-name", name)
-    spec.setdefault("selector", {"matchLabels": {"batch.kubernetes.io/controller-uid": uid}})
+    labels = spec.setdefault("selector", {}).setdefault("matchLabels", {})
+    labels["batch.kubernetes.io/controller-uid"] = uid
+    if not metadata.get("labels"):
+        metadata["labels"] = dict(template)
 
 
 def start_status(_: Operation, obj: Json) -> None:
@@ -126,7 +130,21 @@ def start_replicas(_: Operation, obj: Json) -> None:
     obj["status"] = {"replicas": 0}
 
 
+def start_stateful_replicas(_: Operation, obj: Json) -> None:
+    """A new StatefulSet has no replicas yet."""
+    obj["status"] = {"replicas": 0, "availableReplicas": 0}
+
+
 def start_daemons(_: Operation, obj: Json) -> None:
     """A new DaemonSet runs nowhere yet."""
     counts = ("currentNumberScheduled", "numberMisscheduled", "desiredNumberScheduled", "numberReady")
     obj["status"] = dict.fromkeys(counts, 0)
+    obj["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = "1"
+
+
+def count_templates(_: Operation, new: Json, old: Json) -> None:
+    """DaemonSets number their templates, as they did before generations."""
+    number = (old["metadata"].get("annotations") or {}).get(_TEMPLATE_GENERATION, "0")
+    if new["spec"].get("template") != old["spec"].get("template") and number.isdigit():
+        number = str(int(number) + 1)
+    new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = number

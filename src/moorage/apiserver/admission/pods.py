@@ -64,6 +64,11 @@ def add_tolerations(_: Operation, pod: Json) -> None:
             )
 
 
+def keep_tolerations(operation: Operation, pod: Json, _old: Json) -> None:
+    """The same for a pod that was changed."""
+    add_tolerations(operation, pod)
+
+
 def _tolerates_eviction(toleration: Json, key: str) -> bool:
     return toleration.get("key", "") in ("", key) and toleration.get("effect", "") in ("", "NoExecute")
 

@@ -7,6 +7,12 @@ from moorage.apiserver.operation import Operation
 Json = dict[str, Any]
 
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
+DESCRIPTIONS = {
+    "system-cluster-critical": (
+        "Used for system critical pods that must run in the cluster, but can be moved to another node if necessary."
+    ),
+    "system-node-critical": "Used for system critical pods that must not be moved from their current node.",
+}
 
 
 def set_priority(operation: Operation, pod: Json) -> None:
@@ -33,6 +39,13 @@ def set_priority(operation: Operation, pod: Json) -> None:
     spec["priority"], spec["preemptionPolicy"] = value, policy
 
 
+def keep_priority(_: Operation, new: Json, old: Json) -> None:
+    """A change that leaves priority out does not take it away."""
+    for name in ("priority", "preemptionPolicy"):
+        if name in old["spec"]:
+            new["spec"].setdefault(name, old["spec"][name])
+
+
 def _named(operation: Operation, name: str) -> Json:
     item = operation.registry.resource("priorityclasses", "scheduling.k8s.io").collection.get("", name)
     if item is None:
@@ -45,6 +58,12 @@ def _default(operation: Operation) -> Json | None:
     collection = operation.registry.resource("priorityclasses", "scheduling.k8s.io").collection
     marked = [item.decode() for item in collection.items() if b'"globalDefault":true' in item.data]
     return min(marked, key=lambda each: each.get("value", 0), default=None)
+
+
+def keep_system_classes(operation: Operation, found: Json) -> None:
+    """The system's own classes stay."""
+    if found["metadata"]["name"] in SYSTEM_CLASSES:
+        raise operation.resource.forbidden(operation.name, "this is a system priority class and cannot be deleted")
 
 
 def check_only_default(operation: Operation, new: Json, _old: Json | None = None) -> None:

@@ -66,6 +66,8 @@ def default_persistentvolume(obj: Json) -> None:
     spec = obj.setdefault("spec", {})
     spec.setdefault("persistentVolumeReclaimPolicy", "Retain")
     spec.setdefault("volumeMode", "Filesystem")
+    if "hostPath" in spec:
+        spec["hostPath"].setdefault("type", "")
 
 
 def default_persistentvolumeclaim(obj: Json) -> None:

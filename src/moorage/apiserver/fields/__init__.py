@@ -9,6 +9,6 @@ NUMBER is the protobuf field number (0: not in protobuf). NAME is the JSON name,
 are those of the field's type (Go's inline). TYPE is a scalar (string, bool, int32, int64, float64, bytes), a special
 (Quantity, Time, MicroTime, Duration, IntOrString, Any), a struct of the same package, a `package.Struct`, or
 `[]TYPE`, `{}TYPE` (a map with string keys) or `[]string~` (a list that protobuf wraps into a message).
-Marks: `keep` written even if zero, `ptr` zero differs from absent, `required`; `merge` and `merge=KEY`, `retainKeys`,
-`replace` for strategic merge patches; `set`, `map=KEY,...`, `atomic` for server-side apply.
+Marks: `keep` written even if zero or empty, `ptr` zero differs from absent, `required`; `merge` and `merge=KEY`,
+`retainKeys`, `replace` for strategic merge patches; `set`, `map=KEY,...`, `atomic` for server-side apply.
 """

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from moorage.apiserver.fields import values
-from moorage.apiserver.fields.schema import Field, Type, struct
+from moorage.apiserver.fields.schema import SCALARS, Field, Type, struct
 
 Json = dict[str, Any]
 Check = Callable[[Any, "Finding"], Any]
@@ -22,29 +22,35 @@ class Mismatch(Exception):
         super().__init__(expected)
         self.found = found
         self.expected = expected
+        self.struct = ""
         self.path: list[str] = []
 
     def describe(self, kind: str) -> str:
         """The sentence clients know from Go's decoder."""
-        path = "".join(reversed(self.path)).removeprefix(".")
+        path = ".".join(reversed(self.path))
         if self.expected.startswith("error: "):
             return f"{self.expected.removeprefix('error: ')} (field {path})"
         found = _json_type(self.found)
-        return f"json: cannot unmarshal {found} into Go struct field {kind}.{path} of type {self.expected}"
+        return (
+            f"json: cannot unmarshal {found} into Go struct field {self.struct or kind}.{path} of type {self.expected}"
+        )
 
 
 class Finding:
-    """What the walk noticed: whether any field is unknown (a second walk then says which)."""
+    """What the walk is to do, and what it noticed: whether any field is unknown (a second walk then says which)."""
 
-    __slots__ = ("has_unknown",)
+    __slots__ = ("fills", "has_unknown")
 
-    def __init__(self) -> None:
+    def __init__(self, fills: bool) -> None:
+        self.fills = fills
         self.has_unknown = False
 
 
-def conform(obj: Json, struct_name: str) -> list[str]:
-    """Check and clean an object in place. Answers the paths of unknown fields, now dropped. Raises Mismatch."""
-    finding = Finding()
+def conform(obj: Json, struct_name: str, *, fills: bool = True) -> list[str]:
+    """Check and clean an object in place. Answers the paths of unknown fields, now dropped. Raises Mismatch.
+
+    With `fills`, what Kubernetes always writes is there afterwards, if only empty: `spec: {}`, `replicas: 0`."""
+    finding = Finding(fills)
     _struct_check(struct_name)(obj, finding)
     return _prune(obj, Type(struct=struct_name), "") if finding.has_unknown else []
 
@@ -52,13 +58,18 @@ def conform(obj: Json, struct_name: str) -> list[str]:
 @cache
 def _struct_check(name: str) -> Check:
     checks: dict[str, Check] | None = None
+    optional: frozenset[str] = frozenset()
+    kept: tuple[Field, ...] = ()
 
     def check(value: Any, finding: Finding) -> Any:
-        nonlocal checks
+        nonlocal checks, optional, kept
         if checks is None:  # built on first use: structs refer to one another in circles
-            checks = {field.name: _type_check(field.type) for field in struct(name).fields.values()}
+            fields = struct(name).fields.values()
+            checks = {field.name: _type_check(field.type) for field in fields}
+            optional = frozenset(field.name for field in fields if _is_omitted_empty(field))
+            kept = tuple(field for field in fields if _zero(field) is not None)
         if type(value) is not dict:
-            raise Mismatch(value, name.rpartition("/")[2])
+            raise Mismatch(value, _go_name(name))
         nulls: list[str] = []
         for key, inner in value.items():
             field_check = checks.get(key)
@@ -68,15 +79,49 @@ def _struct_check(name: str) -> Check:
                 nulls.append(key)
             else:
                 try:
-                    value[key] = field_check(inner, finding)
+                    value[key] = checked = field_check(inner, finding)
                 except Mismatch as error:
-                    error.path.append(f".{key}")
+                    error.struct = error.struct or name.rpartition(".")[2]
+                    error.path.append(key)
                     raise
+                if not checked and key in optional:
+                    nulls.append(key)
         for key in nulls:
             del value[key]
+        if finding.fills:
+            for field in kept:
+                if field.name not in value:
+                    value[field.name] = _zero(field)
         return value
 
     return check
+
+
+_ZEROS: dict[str, Any] = {"string": "", "bool": False, "int32": 0, "int64": 0, "float64": 0}
+
+
+def _zero(field: Field) -> Any:
+    """What is written for a field that is always written and has no value; None for one that is not."""
+    if not field.is_kept or field.is_pointer:
+        return None
+    return zero_struct(field.type.struct) if field.type.struct else _ZEROS.get(field.type.name)
+
+
+def zero_struct(name: str) -> Json:
+    """A struct with nothing but what is always written."""
+    fields = struct(name).fields.values()
+    return {field.name: zero for field in fields if (zero := _zero(field)) is not None}
+
+
+def _is_omitted_empty(field: Field) -> bool:
+    """Whether Kubernetes leaves the field out where it is empty or zero: then nobody can tell it from an absent one."""
+    kind = field.type
+    return not field.is_kept and not field.is_pointer and (kind.is_list or kind.is_map or kind.name in SCALARS)
+
+
+def _go_name(name: str) -> str:
+    """A struct as Go's messages call it: `v1.Container`."""
+    return f"v1.{name.removeprefix('meta.')}" if name.startswith("meta.") else name.rpartition("/")[2]
 
 
 def _type_check(kind: Type) -> Check:
@@ -87,7 +132,7 @@ def _type_check(kind: Type) -> Check:
         return _list_check(_type_check(kind.element), kind.element)
     if kind.is_map:
         assert kind.element is not None
-        return _map_check(_type_check(kind.element))
+        return _map_check(_amount if kind.element.name == "Quantity" else _type_check(kind.element))
     return _SCALAR_CHECKS[kind.name]
 
 
@@ -96,13 +141,9 @@ def _list_check(check: Check, element: Type) -> Check:
 
     def check_list(value: Any, finding: Finding) -> Any:
         if type(value) is not list:
-            raise Mismatch(value, "[]" + (element.struct.rpartition("/")[2] or element.name))
+            raise Mismatch(value, "[]" + (_go_name(element.struct) if element.struct else element.name))
         for position, inner in enumerate(value):
-            try:
-                value[position] = check(empty() if inner is None else inner, finding)
-            except Mismatch as error:
-                error.path.append(f"[{position}]")
-                raise
+            value[position] = check(empty() if inner is None else inner, finding)
         return value
 
     return check_list
@@ -117,11 +158,7 @@ def _map_check(check: Check) -> Check:
             if inner is None:
                 nulls.append(key)
                 continue
-            try:
-                value[key] = check(inner, finding)
-            except Mismatch as error:
-                error.path.append(f".{key}")
-                raise
+            value[key] = check(inner, finding)
         for key in nulls:
             del value[key]
         return value
@@ -167,6 +204,8 @@ def _special(read: Callable[[Any], Any]) -> Check:
 
     return check
 
+
+_amount = _special(values.check_amount)
 
 _SCALAR_CHECKS: dict[str, Check] = {
     "string": _string,

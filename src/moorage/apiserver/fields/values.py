@@ -7,7 +7,7 @@ from functools import lru_cache
 from typing import Any
 
 from moorage.errors import InputError
-from moorage.values.quantity import ONE, parse_quantity
+from moorage.values.quantity import ONE, milli, parse_quantity
 
 _DECIMAL = {-3: "n", -2: "u", -1: "m", 0: "", 1: "k", 2: "M", 3: "G", 4: "T", 5: "P", 6: "E"}
 _BINARY = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
@@ -48,6 +48,12 @@ def check_quantity(value: Any) -> str:
     if type(value) in (int, float):
         return canonical_quantity(repr(value))
     raise ValueError("expected a quantity")
+
+
+def check_amount(value: Any) -> str:
+    """An amount of a resource: finer than a thousandth is rounded up."""
+    text = check_quantity(value)
+    return text if text[-1] not in "nu" else canonical_quantity(f"{milli(parse_quantity(text))}m")
 
 
 def check_time(value: Any) -> str:

@@ -23,7 +23,7 @@ def apply(operation: Operation, request: Request) -> tuple[Item, bool]:
     """Apply a configuration; answers the object and whether it is new."""
     _check_manager(operation)
     applied = media.read_object(request.body, media.YAML)
-    bodies.shape(applied, operation)
+    bodies.shape(applied, operation, fills=False)
     check_place(operation, applied)
     if applied["metadata"].get("managedFields"):
         raise status.bad_request("metadata.managedFields must be nil")
@@ -38,10 +38,14 @@ def apply(operation: Operation, request: Request) -> tuple[Item, bool]:
         ownership = Ownership()
         ownership.take(manager, wanted, now)
         ownership.write(applied["metadata"])
-        return create(operation, applied), True
+        return create(operation, bodies.shape(applied, operation)), True
     is_forced = request.flag("force")
-    item = change(operation, lambda old: _applied(old, applied, wanted, manager, shape, now, is_forced=is_forced))
-    return item, False
+
+    def edit(old: Json) -> Json:
+        new = _applied(old, applied, wanted, manager, shape, now, is_forced=is_forced)
+        return bodies.shape(new, operation)
+
+    return change(operation, edit), False
 
 
 def _check_manager(operation: Operation) -> None:

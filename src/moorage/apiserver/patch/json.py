@@ -11,7 +11,9 @@ LIMIT = 10_000
 def apply(document: Any, operations: Any) -> Any:
     """The document after the operations, which are made in place. 400 for a bad patch, 422 for one that fails."""
     if not isinstance(operations, list):
-        raise status.bad_request("json: cannot unmarshal object into Go value of type jsonpatch.Patch")
+        raise status.bad_request(
+            "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
+        )
     if len(operations) > LIMIT:
         raise status.StatusError(
             413, "RequestEntityTooLarge", f"The allowed maximum operations in a JSON patch is {LIMIT}"
@@ -43,7 +45,7 @@ def _apply_one(document: Any, operation: dict[str, Any]) -> Any:
         if _find(document, path) != operation.get("value"):
             raise _failed(f"testing value {operation.get('path')} failed")
         return document
-    raise status.bad_request(f"Unexpected kind: {verb}")
+    raise _failed(f"unexpected kind: {verb}")
 
 
 def _copy(value: Any) -> Any:
@@ -54,13 +56,13 @@ def _copy(value: Any) -> Any:
 
 def _value(operation: dict[str, Any]) -> Any:
     if "value" not in operation:
-        raise status.bad_request(f"the operation lacks a value: {encode(operation).decode()}")
+        raise _failed(f"the operation lacks a value: {encode(operation).decode()}")
     return operation["value"]
 
 
 def _pointer(text: Any) -> list[str]:
     if not isinstance(text, str) or (text and not text.startswith("/")):
-        raise status.bad_request("the path of a JSON patch operation starts with '/'")
+        raise _failed("the path of an operation starts with '/'")
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 

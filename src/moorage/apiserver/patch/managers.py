@@ -25,8 +25,10 @@ class Manager:
     subresource: str = ""
 
     def __str__(self) -> str:
-        version = self.api_version if not self.subresource else f"{self.api_version} on {self.subresource}"
-        return f'"{self.name}" using {version}'
+        if self.operation == "Apply":
+            return f'"{self.name}"'
+        where = f' with subresource "{self.subresource}"' if self.subresource else ""
+        return f'"{self.name}"{where} using {self.api_version}'
 
 
 @dataclass(slots=True)

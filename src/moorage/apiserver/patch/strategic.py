@@ -83,9 +83,11 @@ def _merge_list(original: list[Any], patch: list[Any], field: Field | None) -> l
     if any(isinstance(element, dict) and element.get(_PATCH) == "replace" for element in patch):
         kept = [e for e in patch if not (isinstance(e, dict) and e.keys() == {_PATCH})]
         return [_clean({k: v for k, v in e.items() if k != _PATCH}) if isinstance(e, dict) else e for e in kept]
-    if not field.merge_key:
-        return original + [value for value in patch if value not in original]
-    return _merge_keyed(original, patch, field)
+    if field.merge_key:
+        merged = _merge_keyed(original, patch, field)
+    else:
+        merged = original + [value for value in patch if value not in original]
+    return _ordered(merged, patch, original, field.merge_key)
 
 
 def _merge_keyed(original: list[Any], patch: list[Any], field: Field) -> list[Any]:
@@ -114,21 +116,42 @@ def _delete_from(original: Json, name: str, values: Any) -> None:
 
 
 def _reorder(original: Json, name: str, order: Any, field: Field | None) -> None:
-    """Put the elements that the directive names into its order; the others stay near their neighbours."""
+    """Put the elements that the directive names into its order."""
     if not isinstance(order, list):
         raise status.bad_request(f"the {_ORDER}{name} directive is not a list")
     items = original.get(name)
-    if not isinstance(items, list) or field is None:
-        return
-    key = field.merge_key
+    if isinstance(items, list) and field is not None:
+        original[name] = _ordered(items, order, items, field.merge_key)
 
-    def identity(element: Any) -> Any:
-        return element.get(key) if key and isinstance(element, dict) else element
 
-    ranks = {repr(identity(element)): position for position, element in enumerate(order)}
-    named = sorted((e for e in items if repr(identity(e)) in ranks), key=lambda e: ranks[repr(identity(e))])
-    following = iter(named)
-    original[name] = [next(following) if repr(identity(element)) in ranks else element for element in items]
+def _ordered(merged: list[Any], wanted: list[Any], original: list[Any], key: str) -> list[Any]:
+    """The merged elements: those of the patch in its order, the others where they were among them.
+
+    Of two that both were there before, the old order decides; an element that is new goes first."""
+    wanted_ranks, old_ranks = _ranks(wanted, key), _ranks(original, key)
+    patched = [element for element in merged if _identity(element, key) in wanted_ranks]
+    patched.sort(key=lambda element: wanted_ranks[_identity(element, key)])
+    result: list[Any] = []
+    for element in merged:
+        rank = _identity(element, key)
+        if rank in wanted_ranks:
+            continue
+        while patched and not _is_before(rank, _identity(patched[0], key), old_ranks):
+            result.append(patched.pop(0))
+        result.append(element)
+    return result + patched
+
+
+def _is_before(element: str, patched: str, ranks: dict[str, int]) -> bool:
+    return element in ranks and patched in ranks and ranks[element] < ranks[patched]
+
+
+def _ranks(elements: list[Any], key: str) -> dict[str, int]:
+    return {_identity(element, key): position for position, element in enumerate(elements)}
+
+
+def _identity(element: Any, key: str) -> str:
+    return repr(element.get(key) if key and isinstance(element, dict) else element)
 
 
 def _clean(value: Any) -> Any:

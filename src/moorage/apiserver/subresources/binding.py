@@ -36,9 +36,7 @@ def bind(operation: Operation, binding: Json) -> None:
     metadata = binding.get("metadata") or {}
     name = metadata.get("name", operation.name)
     if name != operation.name:
-        raise status.bad_request(
-            f"the name of the object ({name}) does not match the name on the URL ({operation.name})"
-        )
+        raise status.bad_request("name in URL does not match name in Binding object")
     node = _node(binding, operation)
     item = find(operation)
     pod = item.decode()

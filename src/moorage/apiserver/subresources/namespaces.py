@@ -32,8 +32,9 @@ def finalize(operation: Operation, obj: Json) -> Item:
     item = find(operation)
     old = item.decode()
     check_version(operation, obj["metadata"], item, old["metadata"])
-    old["spec"] = {"finalizers": (obj.get("spec") or {}).get("finalizers", [])}
+    finalizers = (obj.get("spec") or {}).get("finalizers")
+    old["spec"] = {"finalizers": finalizers} if finalizers else {}
     metadata = old["metadata"]
-    if "deletionTimestamp" in metadata and not old["spec"]["finalizers"] and not metadata.get("finalizers"):
+    if "deletionTimestamp" in metadata and not finalizers and not metadata.get("finalizers"):
         return remove_object(operation, item, old)
     return store_object(operation, old)

@@ -10,7 +10,7 @@ Json = dict[str, Any]
 
 def access_review(_: Operation, obj: Json) -> Json:
     """SubjectAccessReview and its kin."""
-    obj["status"] = {"allowed": True, "reason": "every authenticated user may do everything"}
+    obj["status"] = {"allowed": True}
     obj.setdefault("metadata", {})
     return obj
 

@@ -6,6 +6,7 @@ from typing import Any
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import dns_label, qualified_name
 from moorage.apiserver.validation.rules import NOT_NEGATIVE, in_range, not_negative, one_of, port
+from moorage.errors import InputError
 from moorage.values.quantity import MILLI, ONE, parse_quantity
 
 Json = dict[str, Any]
@@ -13,7 +14,6 @@ Json = dict[str, Any]
 PULL_POLICIES = ("Always", "IfNotPresent", "Never")
 PROTOCOLS = ("SCTP", "TCP", "UDP")
 _STANDARD = frozenset({"cpu", "memory", "ephemeral-storage"})
-_PORT_NAME = re.compile(r"[a-z0-9]([a-z0-9-]*[a-z0-9])?")
 _HANDLERS = ("exec", "httpGet", "tcpSocket", "grpc", "sleep")
 
 
@@ -62,20 +62,11 @@ def _validate_container(container: Json, path: str, volumes: set[Any], claims: s
 
 
 def _validate_ports(ports: list[Json], path: str, faults: Faults) -> None:
-    names = set()
+    names: set[str] = set()
     for position, each in enumerate(ports):
         here, name = f"{path}[{position}]", each.get("name", "")
         if name:
-            if len(name) > 15 or not _PORT_NAME.fullmatch(name) or not re.search("[a-z]", name) or "--" in name:
-                faults.invalid(
-                    f"{here}.name",
-                    name,
-                    "must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-), at least one letter, "
-                    "no more than 15 characters",
-                )
-            elif name in names:
-                faults.duplicate(f"{here}.name", name)
-            names.add(name)
+            _validate_port_name(name, f"{here}.name", names, faults)
         if not each.get("containerPort"):
             faults.required(f"{here}.containerPort")
         else:
@@ -83,6 +74,25 @@ def _validate_ports(ports: list[Json], path: str, faults: Faults) -> None:
         if each.get("hostPort"):
             port(each["hostPort"], f"{here}.hostPort", faults)
         one_of(each.get("protocol"), PROTOCOLS, f"{here}.protocol", faults, required=True)
+
+
+def _validate_port_name(name: str, path: str, taken: set[str], faults: Faults) -> None:
+    problems = []
+    if len(name) > 15:
+        problems.append("must be no more than 15 bytes")
+    if not re.fullmatch("[-a-z0-9]+", name):
+        problems.append("must contain only alpha-numeric characters (a-z, 0-9), and hyphens (-)")
+    if not re.search("[a-z]", name):
+        problems.append("must contain at least one letter (a-z)")
+    if "--" in name:
+        problems.append("must not contain consecutive hyphens")
+    if name[0] == "-" or name[-1] == "-":
+        problems.append("must not begin or end with a hyphen")
+    for problem in problems:
+        faults.invalid(path, name, problem)
+    if not problems and name in taken:
+        faults.duplicate(path, name)
+    taken.add(name)
 
 
 def _validate_host_ports(container: Json, taken: set[tuple[Any, ...]], path: str, faults: Faults) -> None:
@@ -116,8 +126,8 @@ def _validate_mounts(container: Json, volumes: set[Any], path: str, faults: Faul
         here = f"{path}.volumeMounts[{position}]"
         if not mount.get("name"):
             faults.required(f"{here}.name")
-        elif mount["name"] not in volumes:
-            faults.not_found(f"{here}.name", mount["name"])
+        if mount.get("name", "") not in volumes:
+            faults.not_found(f"{here}.name", mount.get("name", ""))
         place = mount.get("mountPath", "")
         if not place:
             faults.required(f"{here}.mountPath")
@@ -141,9 +151,34 @@ def validate_resources(resources: Json, path: str, faults: Faults, *, claims: se
                 faults.required(f"{path}.limits", "Limit must be set for non overcommitable resources")
             else:
                 faults.invalid(f"{path}.requests", request, f"must be equal to {name} limit of {limit}")
+    _validate_hugepages(requests, limits, path, faults)
     for position, claim in enumerate(resources.get("claims", ())):
         if claims is not None and claim.get("name") not in claims:
-            faults.not_found(f"{path}.claims[{position}].name", claim.get("name", ""))
+            detail = "must be one of the names in pod.spec.resourceClaims"
+            detail += "" if claims else " which is empty"
+            faults.not_found(f"{path}.claims[{position}]", claim.get("name", ""), detail)
+
+
+def _validate_hugepages(requests: Json, limits: Json, path: str, faults: Faults) -> None:
+    asked = {**requests, **limits}
+    huge = [name for name in asked if name.startswith("hugepages-")]
+    for name in huge:
+        amount, size = parse_quantity(asked[name]), _page_size(name)
+        kind = "requests" if name in requests else "limits"
+        if size is None:
+            faults.invalid(f"{path}.{kind}[{name}]", asked[name], "unable to parse the size of the page")
+        elif amount % size:
+            problem = f"{asked[name]} is not positive integer multiple of {name}"
+            faults.invalid(f"{path}.{kind}[{name}]", asked[name], problem)
+    if huge and not asked.keys() & {"cpu", "memory"}:
+        faults.forbidden(path, "HugePages require cpu or memory")
+
+
+def _page_size(name: str) -> int | None:
+    try:
+        return parse_quantity(name.removeprefix("hugepages-")) or None
+    except InputError:
+        return None
 
 
 def _validate_amount(name: str, value: str, path: str, faults: Faults) -> None:
@@ -151,6 +186,7 @@ def _validate_amount(name: str, value: str, path: str, faults: Faults) -> None:
     if problem := qualified_name(name):
         faults.invalid(here, name, problem)
     elif "/" not in name and name not in _STANDARD and not name.startswith("hugepages-"):
+        faults.invalid(here, name, "must be a standard resource type or fully qualified")
         faults.invalid(here, name, "must be a standard resource for containers")
     nano = parse_quantity(value)
     if nano < 0:
@@ -170,15 +206,16 @@ def _is_overcommittable(name: str) -> bool:
 
 
 def _validate_probe(probe: Json, name: str, path: str, faults: Faults) -> None:
+    given = [handler for handler in _HANDLERS if handler in probe]
+    if not given:
+        faults.required(path, "must specify a handler type")
+    else:
+        number = probe[given[0]].get("port")
+        if isinstance(number, int):
+            in_range(number, 1, 65535, f"{path}.{given[0]}.port", faults)
+    for handler in given[1:]:
+        faults.forbidden(f"{path}.{handler}", "may not specify more than 1 handler type")
     for field in ("initialDelaySeconds", "timeoutSeconds", "periodSeconds", "successThreshold", "failureThreshold"):
         not_negative(probe.get(field), f"{path}.{field}", faults)
     if name != "readinessProbe" and probe.get("successThreshold", 1) != 1:
         faults.invalid(f"{path}.successThreshold", probe["successThreshold"], "must be 1")
-    given = [handler for handler in _HANDLERS if handler in probe]
-    if not given:
-        faults.required(path, "must specify a handler type")
-    for handler in given[1:]:
-        faults.forbidden(f"{path}.{handler}", "may not specify more than 1 handler type")
-    number = (probe.get("httpGet") or probe.get("tcpSocket") or {}).get("port")
-    if isinstance(number, int):
-        in_range(number, 1, 65535, f"{path}.{given[0]}.port", faults)

@@ -34,9 +34,9 @@ class Faults(list[Fault]):
         """A value that must be unique."""
         self.append(Fault(path, "FieldValueDuplicate", f"Duplicate value: {_show(value)}"))
 
-    def not_found(self, path: str, value: Any) -> None:
+    def not_found(self, path: str, value: Any, detail: str = "") -> None:
         """A reference to something that is not there."""
-        self.append(Fault(path, "FieldValueNotFound", f"Not found: {_show(value)}"))
+        self.append(Fault(path, "FieldValueNotFound", _sentence(f"Not found: {_show(value)}", detail)))
 
     def too_long(self, path: str, limit: int) -> None:
         """A value over its length."""

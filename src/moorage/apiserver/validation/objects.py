@@ -18,6 +18,7 @@ from moorage.apiserver.validation.rules import (
     quantities,
 )
 from moorage.apiserver.validation.scheduling import validate_node_selector, validate_taints
+from moorage.values.quantity import parse_quantity
 
 Json = dict[str, Any]
 
@@ -30,7 +31,7 @@ _DATA_KEY = re.compile(r"[-._a-zA-Z0-9]+")
 def validate_node(obj: Json, faults: Faults) -> None:
     """Taints, amounts, pod ranges."""
     spec, status = obj.get("spec") or {}, obj.get("status") or {}
-    validate_taints(spec.get("taints", []), "spec.taints", faults)
+    validate_taints(spec.get("taints", []), "metadata.taints", faults)
     for name in ("capacity", "allocatable"):
         quantities(status.get(name) or {}, f"status.{name}", faults)
 
@@ -40,7 +41,7 @@ def validate_node_update(new: Json, old: Json, faults: Faults) -> None:
     spec, before = new.get("spec") or {}, old.get("spec") or {}
     for name in ("podCIDR", "providerID"):
         if before.get(name) and spec.get(name) != before[name]:
-            faults.forbidden(f"spec.{name}", 'node updates may not change it except from "" to valid')
+            faults.forbidden(f"spec.{name}", f'node updates may not change {name} except from "" to valid')
 
 
 def validate_priorityclass(obj: Json, faults: Faults) -> None:
@@ -55,7 +56,7 @@ def validate_priorityclass(obj: Json, faults: Faults) -> None:
             )
     elif value > _HIGHEST_PRIORITY:
         faults.forbidden("value", f"maximum allowed value of a user defined priority is {_HIGHEST_PRIORITY}")
-    one_of(obj.get("preemptionPolicy"), ("Never", "PreemptLowerPriority"), "preemptionPolicy", faults)
+    one_of(obj.get("preemptionPolicy"), ("PreemptLowerPriority", "Never"), "preemptionPolicy", faults)
 
 
 def validate_priorityclass_update(new: Json, old: Json, faults: Faults) -> None:
@@ -84,6 +85,18 @@ def validate_secret(obj: Json, faults: Faults) -> None:
         _validate_data_key(key, f"data[{key}]", faults)
     if sum(len(value) for value in data.values()) * 3 // 4 > _DATA_LIMIT:
         faults.too_long("data", _DATA_LIMIT)
+    for key in _SECRET_KEYS.get(obj.get("type", ""), ()):
+        if key not in data:
+            faults.required(f"data[{key}]")
+
+
+#: What secrets of a type must have.
+_SECRET_KEYS = {
+    "kubernetes.io/tls": ("tls.crt", "tls.key"),
+    "kubernetes.io/dockercfg": (".dockercfg",),
+    "kubernetes.io/dockerconfigjson": (".dockerconfigjson",),
+    "kubernetes.io/ssh-auth": ("ssh-privatekey",),
+}
 
 
 def _validate_data_key(key: str, path: str, faults: Faults) -> None:
@@ -115,9 +128,6 @@ def keeps_type(new: Json, old: Json, faults: Faults) -> None:
 def validate_service(obj: Json, faults: Faults) -> None:
     """Ports, type, addresses."""
     spec = obj["spec"]
-    kinds = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
-    one_of(spec.get("type"), kinds, "spec.type", faults, required=True)
-    one_of(spec.get("sessionAffinity"), ("ClientIP", "None"), "spec.sessionAffinity", faults)
     ports = spec.get("ports", [])
     if not ports and spec.get("type") != "ExternalName" and spec.get("clusterIP") != "None":
         faults.required("spec.ports")
@@ -127,6 +137,9 @@ def validate_service(obj: Json, faults: Faults) -> None:
     for position, each in enumerate(ports):
         here = f"spec.ports[{position}]"
         _validate_service_port(each, here, len(ports) > 1, names, faults)
+    one_of(spec.get("sessionAffinity"), ("ClientIP", "None"), "spec.sessionAffinity", faults)
+    kinds = ("ClusterIP", "ExternalName", "LoadBalancer", "NodePort")
+    one_of(spec.get("type"), kinds, "spec.type", faults, required=True)
     if spec.get("clusterIP") not in (None, "", "None"):
         ip_address(spec["clusterIP"], "spec.clusterIPs[0]", faults)
 
@@ -234,6 +247,22 @@ def validate_persistentvolumeclaim_update(new: Json, old: Json, faults: Faults) 
                 "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound "
                 f"claims (changed: spec.{name})",
             )
+    _validate_resize(new, old, faults)
+
+
+def _validate_resize(new: Json, old: Json, faults: Faults) -> None:
+    """Bound claims may ask for more, never for less; others ask for what they asked for."""
+    requests = (new["spec"].get("resources") or {}).get("requests") or {}
+    before = (old["spec"].get("resources") or {}).get("requests") or {}
+    if requests == before:
+        return
+    if (old.get("status") or {}).get("phase") != "Bound":
+        faults.forbidden(
+            "spec",
+            "spec is immutable after creation except resources.requests and volumeAttributesClassName for bound claims",
+        )
+    elif parse_quantity(requests.get("storage", "0")) < parse_quantity(before.get("storage", "0")):
+        faults.forbidden("spec.resources.requests.storage", "field can not be less than previous value")
 
 
 def validate_storageclass(obj: Json, faults: Faults) -> None:
@@ -246,13 +275,8 @@ def validate_storageclass(obj: Json, faults: Faults) -> None:
 
 def validate_storageclass_update(new: Json, old: Json, faults: Faults) -> None:
     """What volumes were made with stays."""
-    if (new.get("parameters") or {}) != (old.get("parameters") or {}):
-        faults.forbidden("parameters", "updates to parameters are forbidden.")
-    if new.get("provisioner") != old.get("provisioner"):
-        faults.forbidden("provisioner", "updates to provisioner are forbidden.")
-    if new.get("reclaimPolicy") != old.get("reclaimPolicy"):
-        faults.forbidden("reclaimPolicy", "updates to reclaimPolicy are forbidden.")
-    immutable(new.get("volumeBindingMode"), old.get("volumeBindingMode"), "volumeBindingMode", faults)
+    for name in ("parameters", "provisioner", "reclaimPolicy", "volumeBindingMode"):
+        immutable(new.get(name), old.get(name), name, faults)
 
 
 def validate_budget(obj: Json, faults: Faults) -> None:
@@ -316,15 +340,28 @@ def keeps_spec(new: Json, old: Json, faults: Faults) -> None:
     immutable(new.get("spec"), old.get("spec"), "spec", faults)
 
 
+def validate_role(obj: Json, faults: Faults) -> None:
+    """Rules with verbs, about resources of groups or about paths."""
+    for position, rule in enumerate(obj.get("rules", ())):
+        if not rule.get("verbs"):
+            faults.required(f"rules[{position}].verbs", "verbs must contain at least one value")
+        if rule.get("nonResourceURLs"):
+            continue
+        if not rule.get("apiGroups"):
+            faults.required(f"rules[{position}].apiGroups", "resource rules must supply at least one api group")
+        if not rule.get("resources"):
+            faults.required(f"rules[{position}].resources", "resource rules must supply at least one resource")
+
+
 def validate_role_binding(obj: Json, faults: Faults) -> None:
     """A role, and subjects."""
     role = obj.get("roleRef") or {}
-    one_of(role.get("kind"), ("ClusterRole", "Role"), "roleRef.kind", faults, required=True)
+    one_of(role.get("kind"), ("Role", "ClusterRole"), "roleRef.kind", faults, required=True)
     if not role.get("name"):
         faults.required("roleRef.name")
     for position, subject in enumerate(obj.get("subjects", ())):
         here = f"subjects[{position}]"
-        one_of(subject.get("kind"), ("Group", "ServiceAccount", "User"), f"{here}.kind", faults, required=True)
+        one_of(subject.get("kind"), ("ServiceAccount", "User", "Group"), f"{here}.kind", faults, required=True)
         if not subject.get("name"):
             faults.required(f"{here}.name")
 

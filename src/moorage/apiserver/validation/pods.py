@@ -16,8 +16,8 @@ from moorage.apiserver.validation.scheduling import validate_affinity, validate_
 
 Json = dict[str, Any]
 
-RESTART_POLICIES = ("Always", "Never", "OnFailure")
-DNS_POLICIES = ("ClusterFirst", "ClusterFirstWithHostNet", "Default", "None")
+RESTART_POLICIES = ("Always", "OnFailure", "Never")
+DNS_POLICIES = ("ClusterFirstWithHostNet", "ClusterFirst", "Default", "None")
 _UPDATABLE = (
     "`spec.containers[*].image`,`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` "
     "(only additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be set to 1 if it was "
@@ -109,12 +109,13 @@ def _validate_claims(claims: list[Json], path: str, faults: Faults) -> None:
         elif name in seen:
             faults.duplicate(f"{here}.name", name)
         seen.add(name)
-        if "resourceClaimName" in claim and "resourceClaimTemplateName" in claim:
-            faults.invalid(
-                here, claim, "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
-            )
-        elif "resourceClaimName" not in claim and "resourceClaimTemplateName" not in claim:
-            faults.invalid(here, claim, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
+        sources = ("resourceClaimName", "resourceClaimTemplateName")
+        shown = {"Name": name, **{source[0].upper() + source[1:]: claim.get(source) for source in sources}}
+        if all(source in claim for source in sources):
+            problem = "at most one of `resourceClaimName` or `resourceClaimTemplateName` may be specified"
+            faults.invalid(here, shown, problem)
+        elif not any(source in claim for source in sources):
+            faults.invalid(here, shown, "must specify one of: `resourceClaimName`, `resourceClaimTemplateName`")
 
 
 def validate_template(template: Json | None, path: str, faults: Faults) -> None:
@@ -143,10 +144,11 @@ def validate_pod_update(new: Json, old: Json, faults: Faults) -> None:
     if any(toleration not in spec.get("tolerations", ()) for toleration in before.get("tolerations", ())):
         faults.forbidden("spec.tolerations", "existing toleration can not be modified except its tolerationSeconds")
     allowed = {gate.get("name") for gate in before.get("schedulingGates", ())}
-    for gate in spec.get("schedulingGates", ()):
+    for position, gate in enumerate(spec.get("schedulingGates", ())):
         if gate.get("name") not in allowed:
             faults.forbidden(
-                "spec.schedulingGates", f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'"
+                f"spec.schedulingGates[{position}].name",
+                f"only deletion is allowed, but found new scheduling gate '{gate.get('name')}'",
             )
     _check_unchanged(spec, before, faults)
 
@@ -193,7 +195,9 @@ def validate_gated_update(new: Json, old: Json, faults: Faults) -> None:
         return
     selector, before = new["spec"].get("nodeSelector") or {}, old["spec"].get("nodeSelector") or {}
     if any(selector.get(key) != value for key, value in before.items()):
-        faults.invalid("spec.nodeSelector", selector, "only additions are allowed (no deletions or mutations)")
+        faults.invalid(
+            "spec.nodeSelector", selector, "only additions to spec.nodeSelector are allowed (no mutations or deletions)"
+        )
     _check_node_affinity(new["spec"], old["spec"], faults)
     adjusted = {**new, "spec": _without_node_choice(new["spec"])}
     validate_pod_update(adjusted, {**old, "spec": _without_node_choice(old["spec"])}, faults)

@@ -1,7 +1,7 @@
 """Small rules that many kinds share."""
 
 import ipaddress
-from collections.abc import Collection
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -18,13 +18,13 @@ NOT_NEGATIVE = "must be greater than or equal to 0"
 IMMUTABLE = "field is immutable"
 
 
-def one_of(value: Any, choices: Collection[str], path: str, faults: Faults, *, required: bool = False) -> None:
+def one_of(value: Any, choices: Sequence[str], path: str, faults: Faults, *, required: bool = False) -> None:
     """An enumeration. An absent value is a fault only where it is required."""
     if value in (None, ""):
         if required:
             faults.required(path)
     elif value not in choices:
-        faults.not_supported(path, value, sorted(choices))
+        faults.not_supported(path, value, choices)
 
 
 def not_negative(value: int | None, path: str, faults: Faults) -> None:
@@ -116,5 +116,12 @@ def int_or_percent(value: int | str | None, path: str, faults: Faults) -> None:
         faults.invalid(
             path,
             value,
-            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%')",
+            "a valid percent string must be a numeric string followed by an ending '%' (e.g. '1%',  or '93%', regex "
+            "used for validation is '[0-9]+%')",
         )
+
+
+def not_over_all(value: int | str | None, path: str, faults: Faults) -> None:
+    """A percentage of something that is there is at most all of it."""
+    if isinstance(value, str) and value[:-1].isdigit() and int(value[:-1]) > 100:
+        faults.invalid(path, value, "must not be greater than 100%")

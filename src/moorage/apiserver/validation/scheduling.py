@@ -4,7 +4,7 @@ from typing import Any
 
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import dns_label, label_value
-from moorage.apiserver.validation.rules import in_range, label_key, label_selector, one_of
+from moorage.apiserver.validation.rules import label_key, label_selector, one_of
 from moorage.values.selector import parse_int64
 
 Json = dict[str, Any]
@@ -172,20 +172,19 @@ def _validate_label_keys(term: Json, path: str, faults: Faults) -> None:
 
 def validate_spread(constraints: list[Json], path: str, faults: Faults) -> None:
     """Topology spread constraints: each on its own, and no two alike."""
-    seen = set()
+    kinds = [(constraint.get("topologyKey"), constraint.get("whenUnsatisfiable", "")) for constraint in constraints]
     for position, constraint in enumerate(constraints):
         here = f"{path}[{position}]"
         skew, action = constraint.get("maxSkew", 0), constraint.get("whenUnsatisfiable", "")
         if skew <= 0:
-            faults.invalid(f"{here}.maxSkew", skew, "must be greater than 0")
+            faults.invalid(f"{here}.maxSkew", skew, "must be greater than zero")
         if not constraint.get("topologyKey"):
             faults.required(f"{here}.topologyKey", "can not be empty")
         if action not in ("DoNotSchedule", "ScheduleAnyway"):
             faults.not_supported(f"{here}.whenUnsatisfiable", action, ("DoNotSchedule", "ScheduleAnyway"))
-        identity = (constraint.get("topologyKey"), action)
-        if identity in seen:
-            faults.duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", "{" + f"{identity[0]}, {identity[1]}" + "}")
-        seen.add(identity)
+        if kinds[position] in kinds[position + 1 :]:
+            text = "{" + ", ".join(str(each) for each in kinds[position]) + "}"
+            faults.duplicate(f"{here}.{{topologyKey, whenUnsatisfiable}}", text)
         _validate_domains(constraint, here, faults)
         for name in ("nodeAffinityPolicy", "nodeTaintsPolicy"):
             one_of(constraint.get(name), ("Honor", "Ignore"), f"{here}.{name}", faults)
@@ -197,7 +196,8 @@ def _validate_domains(constraint: Json, path: str, faults: Faults) -> None:
     domains = constraint.get("minDomains")
     if domains is None:
         return
-    in_range(domains, 1, 2**31 - 1, f"{path}.minDomains", faults)
+    if domains <= 0:
+        faults.invalid(f"{path}.minDomains", domains, "must be greater than zero")
     if constraint.get("whenUnsatisfiable") != "DoNotSchedule":
         action = constraint.get("whenUnsatisfiable", "")
         faults.invalid(

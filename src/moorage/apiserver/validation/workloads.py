@@ -11,6 +11,7 @@ from moorage.apiserver.validation.rules import (
     is_empty_selector,
     label_selector,
     not_negative,
+    not_over_all,
     one_of,
     selector_matches,
 )
@@ -66,6 +67,7 @@ def _validate_deployment_strategy(strategy: Json, faults: Faults) -> None:
     if strategy.get("type") == "RollingUpdate" and rolling is not None:
         for name in ("maxUnavailable", "maxSurge"):
             int_or_percent(rolling.get(name), f"spec.strategy.rollingUpdate.{name}", faults)
+        not_over_all(rolling.get("maxUnavailable"), "spec.strategy.rollingUpdate.maxUnavailable", faults)
         if all(rolling.get(name) in (0, "0%") for name in ("maxUnavailable", "maxSurge")):
             faults.invalid(
                 "spec.strategy.rollingUpdate.maxUnavailable",
@@ -121,7 +123,11 @@ def validate_statefulset(obj: Json, faults: Faults) -> None:
 
 def validate_job(obj: Json, faults: Faults) -> None:
     """Counts, selector, template that ends."""
-    validate_job_spec(obj["spec"], "spec", faults)
+    spec = obj["spec"]
+    validate_job_spec(spec, "spec", faults)
+    expected = {"matchLabels": {"batch.kubernetes.io/controller-uid": obj["metadata"].get("uid")}}
+    if not spec.get("manualSelector") and spec.get("selector") != expected:
+        faults.invalid("spec.selector", spec.get("selector"), "`selector` not auto-generated")
 
 
 def validate_job_spec(spec: Json, path: str, faults: Faults) -> None:
@@ -129,7 +135,7 @@ def validate_job_spec(spec: Json, path: str, faults: Faults) -> None:
     for name in ("parallelism", "completions", "backoffLimit", "ttlSecondsAfterFinished", "backoffLimitPerIndex"):
         not_negative(spec.get(name), f"{path}.{name}", faults)
     not_negative(spec.get("activeDeadlineSeconds"), f"{path}.activeDeadlineSeconds", faults)
-    one_of(spec.get("completionMode"), ("Indexed", "NonIndexed"), f"{path}.completionMode", faults)
+    one_of(spec.get("completionMode"), ("NonIndexed", "Indexed"), f"{path}.completionMode", faults)
     if spec.get("completionMode") == "Indexed":
         if "completions" not in spec:
             faults.required(f"{path}.completions", "when completion mode is Indexed")
@@ -157,8 +163,9 @@ def validate_cronjob(obj: Json, faults: Faults) -> None:
     spec = obj["spec"]
     if not spec.get("schedule"):
         faults.required("spec.schedule")
-    elif len(spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
-        faults.invalid("spec.schedule", spec["schedule"], "expected exactly 5 fields")
+    elif len(fields := spec["schedule"].split()) != 5 and not spec["schedule"].startswith("@"):
+        problem = f"expected exactly 5 fields, found {len(fields)}: [{' '.join(fields)}]"
+        faults.invalid("spec.schedule", spec["schedule"], problem)
     one_of(spec.get("concurrencyPolicy"), ("Allow", "Forbid", "Replace"), "spec.concurrencyPolicy", faults)
     for name in ("successfulJobsHistoryLimit", "failedJobsHistoryLimit", "startingDeadlineSeconds"):
         not_negative(spec.get(name), f"spec.{name}", faults)
@@ -197,3 +204,34 @@ def validate_statefulset_update(new: Json, old: Json, faults: Faults) -> None:
             "updates to statefulset spec for fields other than 'replicas', 'ordinals', 'template', 'updateStrategy', "
             "'revisionHistoryLimit', 'persistentVolumeClaimRetentionPolicy' and 'minReadySeconds' are forbidden",
         )
+
+
+_COUNTS = (
+    "replicas",
+    "updatedReplicas",
+    "readyReplicas",
+    "availableReplicas",
+    "unavailableReplicas",
+    "terminatingReplicas",
+    "fullyLabeledReplicas",
+    "currentReplicas",
+    "currentNumberScheduled",
+    "numberMisscheduled",
+    "desiredNumberScheduled",
+    "numberReady",
+    "updatedNumberScheduled",
+    "numberAvailable",
+    "numberUnavailable",
+    "active",
+    "succeeded",
+    "failed",
+    "collisionCount",
+    "observedGeneration",
+)
+
+
+def validate_counts(new: Json, _old: Json, faults: Faults) -> None:
+    """What a controller counts is never negative."""
+    found = new.get("status") or {}
+    for name in _COUNTS:
+        not_negative(found.get(name), f"status.{name}", faults)

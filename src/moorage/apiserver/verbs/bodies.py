@@ -17,14 +17,14 @@ def read(body: bytes, content_type: str, operation: Operation) -> Json:
     return shape(obj, operation)
 
 
-def shape(obj: Json, operation: Operation) -> Json:
-    """Check kind, types and unknown fields of a decoded object."""
+def shape(obj: Json, operation: Operation, *, fills: bool = True) -> Json:
+    """Check kind, types and unknown fields of a decoded object; fill in what is always written, if only empty."""
     resource = operation.resource
     check_kind(obj, resource.kind)
     if resource.custom is not None:
         resource.custom.shape(obj, operation)
     else:
-        check_fields(obj, resource.kind.struct, resource.kind, operation)
+        check_fields(obj, resource.kind.struct, resource.kind, operation, fills=fills)
     obj.setdefault("metadata", {})
     return obj
 
@@ -33,22 +33,18 @@ def check_kind(obj: Json, kind: Kind) -> None:
     """Fill in kind and apiVersion, or refuse those of another."""
     api_version = obj.get("apiVersion") or kind.api_version
     name = obj.get("kind") or kind.kind
-    if api_version != kind.api_version:
-        raise status.bad_request(
-            f"the API version in the data ({api_version}) does not match the expected API version ({kind.api_version})"
-        )
-    if name != kind.kind:
+    if api_version != kind.api_version or name != kind.kind:
         raise status.bad_request(
             f'{name} in version "{kind.version}" cannot be handled as a {kind.kind}: no kind "{name}" is registered'
-            f' for version "{kind.api_version}"'
+            f' for version "{api_version}"'
         )
     obj["kind"], obj["apiVersion"] = name, api_version
 
 
-def check_fields(obj: Json, struct: str, kind: Kind, operation: Operation) -> None:
+def check_fields(obj: Json, struct: str, kind: Kind, operation: Operation, *, fills: bool = True) -> None:
     """Types are always checked; unknown fields as the client's fieldValidation says."""
     try:
-        unknown = conform(obj, struct)
+        unknown = conform(obj, struct, fills=fills)
     except Mismatch as error:
         raise status.bad_request(
             f'{kind.kind} in version "{kind.version}" cannot be handled as a {kind.kind}: {error.describe(kind.kind)}'

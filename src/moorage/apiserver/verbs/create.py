@@ -6,6 +6,9 @@ from typing import Any
 
 from moorage.apiserver import status
 from moorage.apiserver.admission import namespaces
+from moorage.apiserver.fields.conform import zero_struct
+from moorage.apiserver.fields.schema import struct
+from moorage.apiserver.kinds import Kind
 from moorage.apiserver.operation import Operation
 from moorage.apiserver.store import Item
 from moorage.apiserver.validation.faults import Faults
@@ -27,13 +30,22 @@ def create(operation: Operation, obj: Json) -> Item:
     prepare_metadata(operation, metadata)
     strategy = resource.strategy
     if "status" in resource.kind.subresources and not strategy.keeps_status_on_create:
-        obj.pop("status", None)
+        reset_status(resource.kind, obj)
     admit(operation, obj)
     validate(operation, obj)
     collection = resource.collection
     if collection.get(metadata.get("namespace", ""), metadata["name"]) is not None:
         raise status.already_exists(resource.kind.plural, resource.kind.group, metadata["name"])
     return store_object(operation, obj)
+
+
+def reset_status(kind: Kind, obj: Json) -> None:
+    """A new object brings no status; where one is always written it starts empty."""
+    obj.pop("status", None)
+    if kind.struct:
+        field = struct(kind.struct).fields.get("status")
+        if field is not None and field.is_kept:
+            obj["status"] = zero_struct(field.type.struct)
 
 
 def admit(operation: Operation, obj: Json) -> None:

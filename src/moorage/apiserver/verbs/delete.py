@@ -76,7 +76,7 @@ def _check(options: DeleteOptions) -> None:
             "orphanDependents and deletionPropagation cannot be both set",
         )
     if options.propagation not in ("", "Foreground", "Background", "Orphan"):
-        faults.not_supported("propagationPolicy", options.propagation, ("Foreground", "Background", "Orphan"))
+        faults.not_supported("propagationPolicy", options.propagation, ("Foreground", "Background", "Orphan", "nil"))
     if faults:
         raise status.invalid("DeleteOptions", "meta.k8s.io", "", faults)
 
@@ -87,6 +87,8 @@ def delete(operation: Operation, options: DeleteOptions) -> tuple[Item, bool]:
     item = find(operation)
     obj = load(operation, item)
     _check_preconditions(operation, options, obj["metadata"])
+    if operation.resource.strategy.on_delete is not None:
+        operation.resource.strategy.on_delete(operation, obj)
     if operation.resource.kind.resource == "namespaces":
         return _delete_namespace(operation, item, obj)
     metadata = obj["metadata"]
@@ -94,8 +96,8 @@ def delete(operation: Operation, options: DeleteOptions) -> tuple[Item, bool]:
     _set_propagation(metadata, options)
     grace = _grace(operation, obj, options)
     if not metadata.get("finalizers") and grace == 0:
-        metadata.setdefault("deletionTimestamp", operation.registry.clock.stamp())
-        metadata["deletionGracePeriodSeconds"] = 0
+        if operation.resource.strategy.grace_period is not None:
+            _mark(operation, obj, 0)
         return remove_object(operation, item, obj), True
     _mark(operation, obj, grace)
     if metadata == before:
@@ -105,12 +107,16 @@ def delete(operation: Operation, options: DeleteOptions) -> tuple[Item, bool]:
 
 def _check_preconditions(operation: Operation, options: DeleteOptions, metadata: Json) -> None:
     if options.uid and options.uid != metadata["uid"]:
-        why = f"Precondition failed: UID in precondition: {options.uid}, UID in object meta: {metadata['uid']}"
-        raise operation.resource.conflict(operation.name, why)
-    wanted, found = options.resource_version, metadata["resourceVersion"]
-    if wanted and wanted != found:
-        why = f"Precondition failed: ResourceVersion in precondition: {wanted}, ResourceVersion in object meta: {found}"
-        raise operation.resource.conflict(operation.name, why)
+        raise _stale(operation, "UID", options.uid, metadata["uid"])
+    if options.resource_version and options.resource_version != metadata["resourceVersion"]:
+        raise _stale(operation, "ResourceVersion", options.resource_version, metadata["resourceVersion"])
+
+
+def _stale(operation: Operation, what: str, wanted: str, found: str) -> status.StatusError:
+    kind = operation.resource.kind
+    why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). "
+    why += "The object might have been " + ("deleted and then recreated" if what == "UID" else "modified")
+    return status.conflict(kind.kind, kind.group, operation.name, why)
 
 
 def _set_propagation(metadata: Json, options: DeleteOptions) -> None:

@@ -72,7 +72,7 @@ def _check_match(request: Request) -> None:
         return
     faults = Faults()
     if match not in ("Exact", "NotOlderThan"):
-        faults.not_supported("resourceVersionMatch", match, ("Exact", "NotOlderThan"))
+        faults.not_supported("resourceVersionMatch", match, ("Exact", "NotOlderThan", ""))
     if not request.query.get("resourceVersion") and not request.flag("watch"):
         faults.forbidden("resourceVersionMatch", "resourceVersionMatch is forbidden unless resourceVersion is provided")
     if request.query.get("continue"):

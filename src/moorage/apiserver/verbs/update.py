@@ -11,6 +11,7 @@ from moorage.apiserver.requests import parse_revision
 from moorage.apiserver.store import Item
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import validate_metadata, validate_metadata_update
+from moorage.apiserver.verbs.create import create
 from moorage.apiserver.verbs.stored import load, remove_object, store_object
 
 Json = dict[str, Any]
@@ -27,10 +28,15 @@ def find(operation: Operation) -> Item:
     return item
 
 
-def replace(operation: Operation, obj: Json) -> Item:
-    """Put: the object replaces the stored one, if it was made from the same version."""
+def replace(operation: Operation, obj: Json) -> tuple[Item, bool]:
+    """Put: the object replaces the stored one, if it was made from the same version. Says whether it is new."""
     check_place(operation, obj)
-    return change(operation, lambda _: obj)
+    resource = operation.resource
+    is_missing = resource.collection.get(operation.namespace, operation.name) is None
+    if is_missing and resource.strategy.creates_on_update and not operation.subresource:
+        obj["metadata"].pop("resourceVersion", None)
+        return create(operation, obj), True
+    return change(operation, lambda _: obj), False
 
 
 def change(operation: Operation, edit: Callable[[Json], Json]) -> Item:
