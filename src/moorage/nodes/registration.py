@@ -95,9 +95,13 @@ async def register(client: Client, manifests: Iterable[Json], *, concurrency: in
             except AlreadyExists:
                 await _claim(client, manifest["metadata"]["name"])
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(concurrency):
-            group.create_task(create_some())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(concurrency):
+                group.create_task(create_some())
+    except ExceptionGroup as failures:
+        # They all say the same: one is enough to tell the user.
+        raise failures.exceptions[0] from None
 
 
 async def _claim(client: Client, name: str) -> None:
