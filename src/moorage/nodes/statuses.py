@@ -19,6 +19,8 @@ _PHASES = {
     State.REMOVED: "Failed",
 }
 
+_HELD_BACK = {"reason": "ReadinessGatesNotReady", "message": "a condition among the readiness gates is not True"}
+
 
 def pod_status(run: Run, host_ip: str) -> Json:
     """The status of a pod, to be merged into what others have written of it (conditions by their type)."""
@@ -59,34 +61,37 @@ def gates_of(pod: HostedPod) -> Mapping[str, str]:
 
 
 def _conditions(run: Run) -> list[Json]:
-    stamp = time_stamp(run.changed_at)
-    runs, ended = run.state is State.RUNNING, run.is_finished
-    why_not = {
-        State.SUCCEEDED: {"reason": "PodCompleted"},
-        State.FAILED: {"reason": "PodFailed"},
-        State.REMOVED: {"reason": "PodFailed"},
-    }.get(run.state) or _unready_containers(run)
-    held_back = {"reason": "ReadinessGatesNotReady", "message": "a condition among the readiness gates is not True"}
-    ready = is_ready(run, gates_of(run.pod))
-    started = run.state is not State.STARTING
-    facts: list[tuple[str, bool, Json]] = [
-        ("PodScheduled", True, {}),
-        ("PodReadyToStartContainers", not ended, {}),
-        ("Initialized", started, {"reason": "PodCompleted"} if run.state is State.SUCCEEDED else {}),
-        ("Ready", ready, held_back if runs and not ready else {} if ready else why_not),
-        ("ContainersReady", runs, {} if runs else why_not),
-    ]
+    """All conditions a kubelet writes. The time of one changes only with its status."""
     known = {condition.type: condition for condition in run.pod.status.conditions}
     conditions = []
-    for kind, holds, why in facts:
-        told = "True" if holds else "False"
+    for kind, holds, why in _facts(run):
+        status = "True" if holds else "False"
         before = known.get(kind)
-        kept = before.last_transition_time if before is not None and before.status == told else ""
-        conditions.append({"type": kind, "status": told, "lastTransitionTime": kept or stamp, **why})
+        since = before.last_transition_time if before is not None and before.status == status else ""
+        stamp = since or time_stamp(run.changed_at)
+        conditions.append({"type": kind, "status": status, "lastTransitionTime": stamp, **why})
     return conditions
 
 
-def _unready_containers(run: Run) -> Json:
+def _facts(run: Run) -> list[tuple[str, bool, Json]]:
+    """What holds of a pod, and where it does not, why."""
+    runs = run.state is State.RUNNING
+    ready = is_ready(run, gates_of(run.pod))
+    unready = {} if runs else _why_not_running(run)
+    return [
+        ("PodScheduled", True, {}),
+        ("PodReadyToStartContainers", not run.is_finished, {}),
+        ("Initialized", run.state is not State.STARTING, {}),
+        ("Ready", ready, _HELD_BACK if runs and not ready else unready),
+        ("ContainersReady", runs, unready),
+    ]
+
+
+def _why_not_running(run: Run) -> Json:
+    if run.state is State.SUCCEEDED:
+        return {"reason": "PodCompleted"}
+    if run.is_finished:
+        return {"reason": "PodFailed"}
     names = " ".join(container.name for container in run.pod.spec.containers)
     return {"reason": "ContainersNotReady", "message": f"containers with unready status: [{names}]"}
 

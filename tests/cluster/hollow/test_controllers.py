@@ -194,3 +194,31 @@ def test_a_namespace_goes_with_all_that_is_in_it(within: Kubectl, web: str, kube
     within("create", "configmap", "settings")
     kubectl("delete", "namespace", namespace, WAIT)
     assert kubectl("get", "namespace", namespace, "--ignore-not-found") == ""
+
+
+def test_what_a_custom_resource_owns_goes_with_it(within: Kubectl, kubectl: Kubectl, namespace: str) -> None:
+    group = f"{namespace}.example.com"
+    schema = {"openAPIV3Schema": {"type": "object", "x-kubernetes-preserve-unknown-fields": True}}
+    names = {"plural": "boats", "singular": "boat", "kind": "Boat", "listKind": "BoatList"}
+    version = {"name": "v1", "served": True, "storage": True, "schema": schema}
+    definition = {
+        "apiVersion": "apiextensions.k8s.io/v1",
+        "kind": "CustomResourceDefinition",
+        "metadata": {"name": f"boats.{group}"},
+        "spec": {"group": group, "scope": "Namespaced", "names": names, "versions": [version]},
+    }
+    kubectl("create", "-f", "-", stdin=json.dumps(definition))
+    try:
+        kubectl("wait", f"crd/boats.{group}", "--for=condition=established", WAIT)
+        boat = {"apiVersion": f"{group}/v1", "kind": "Boat", "metadata": {"name": "owner"}}
+        within("create", "-f", "-", stdin=json.dumps(boat))
+        uid = within("get", f"boats.{group}", "owner", "-o", "jsonpath={.metadata.uid}")
+        owner = {"apiVersion": f"{group}/v1", "kind": "Boat", "name": "owner", "uid": uid}
+        owned = {"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "cargo", "ownerReferences": [owner]}}
+        within("create", "-f", "-", stdin=json.dumps(owned))
+        time.sleep(3)
+        assert within("get", "configmap", "cargo", "-o", "name") == "configmap/cargo\n"
+        within("delete", f"boats.{group}", "owner")
+        within("wait", "--for=delete", "configmap/cargo", WAIT)
+    finally:
+        kubectl("delete", f"crd/boats.{group}", WAIT)
