@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from moorage.errors import ApiError
 from moorage.kube.errors import NotFound
@@ -112,7 +113,9 @@ class EventRecorder:
                 self._queue.put_nowait(self._new_series(regarding, related, type, reason, action, note))
             return
         now = self._clock()
-        key = regarding, related, type, reason, action, note
+        # The same object later is still the same object.
+        subject = replace(regarding, resource_version="") if regarding.resource_version else regarding
+        key = subject, related, type, reason, action, note
         series = self._series.get(key)
         if series is not None and now - series.seen_at < SERIES_LIFETIME:
             series.count += 1
@@ -120,7 +123,7 @@ class EventRecorder:
             self._series.move_to_end(key)
             self._repeated[series.name] = series
             return
-        if self._queue.full() or self._bucket(regarding).take() > 0.0:
+        if self._queue.full() or self._bucket(subject).take() > 0.0:
             self.dropped += 1
             return
         series = self._new_series(regarding, related, type, reason, action, note)
