@@ -67,7 +67,8 @@ def _pointer(text: Any) -> list[str]:
 
 
 def _failed(why: str) -> status.StatusError:
-    return status.StatusError(422, "Invalid", f"the server rejected our request due to an error in our request: {why}")
+    message = f"the server rejected our request due to an error in our request: {why}"
+    return status.StatusError(422, "Invalid", message, details={})
 
 
 def _index(step: str, *, end: int) -> int:
