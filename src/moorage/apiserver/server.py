@@ -46,6 +46,8 @@ _ANONYMOUS = User("system:anonymous", ("system:unauthenticated",))
 _NO_QUERY: Mapping[str, str] = {}
 _NO_CACHE = ("Cache-Control", "no-cache, private")
 _WATCH_HEADERS = [("Content-Type", media.JSON), _NO_CACHE]
+#: Where to reach a server that listens on every address.
+_LOOPBACK = {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}
 _IDLE_SECONDS = 300.0
 _STOP_SECONDS = 2.0
 
@@ -98,12 +100,14 @@ class ApiServer:
                 self._connect, options.bind_address, options.port, ssl=self._tls(), backlog=1024
             )
         except OSError as error:
+            await self.__aexit__(None, None, None)
             where = f"{options.bind_address}:{options.port}"
             raise InputError(f"cannot listen: {error.strerror or error}", where=where) from error
         cleaners = (NamespaceCleaner(self.registry), DefinitionCleaner(self.registry))
         self._background = asyncio.gather(*(cleaner.run() for cleaner in cleaners), self._close_idle())
-        host = f"[{options.bind_address}]" if ":" in options.bind_address else options.bind_address
-        self.url = f"https://{host}:{self._listening.sockets[0].getsockname()[1]}"
+        host = _LOOPBACK.get(options.bind_address, options.bind_address)
+        port = self._listening.sockets[0].getsockname()[1]
+        self.url = f"https://[{host}]:{port}" if ":" in host else f"https://{host}:{port}"
         return self
 
     async def __aexit__(

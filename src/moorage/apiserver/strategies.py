@@ -11,6 +11,7 @@ from moorage.apiserver.validation import events as event_rules
 from moorage.apiserver.validation import metadata
 from moorage.apiserver.validation import objects as rules
 from moorage.apiserver.validation import pods as pod_rules
+from moorage.apiserver.validation import storage as storage_rules
 from moorage.apiserver.validation import workloads as workload_rules
 
 _POD = Strategy(
@@ -79,14 +80,14 @@ STRATEGIES: dict[str, Strategy] = {
     "persistentvolumes": Strategy(
         defaults=(object_defaults.default_persistentvolume,),
         on_create=(objects.start_volume,),
-        validate=(rules.validate_persistentvolume,),
-        validate_update=(rules.validate_persistentvolume_update,),
+        validate=(storage_rules.validate_persistentvolume,),
+        validate_update=(storage_rules.validate_persistentvolume_update,),
     ),
     "persistentvolumeclaims": Strategy(
         defaults=(object_defaults.default_persistentvolumeclaim,),
         on_create=(objects.set_storage_class,),
-        validate=(rules.validate_persistentvolumeclaim,),
-        validate_update=(rules.validate_persistentvolumeclaim_update,),
+        validate=(storage_rules.validate_persistentvolumeclaim,),
+        validate_update=(storage_rules.validate_persistentvolumeclaim_update,),
     ),
     "replicationcontrollers": Strategy(
         defaults=(workload_defaults.default_replicationcontroller,),
@@ -152,8 +153,8 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "storageclasses.storage.k8s.io": Strategy(
         defaults=(object_defaults.default_storageclass,),
-        validate=(rules.validate_storageclass,),
-        validate_update=(rules.validate_storageclass_update,),
+        validate=(storage_rules.validate_storageclass,),
+        validate_update=(storage_rules.validate_storageclass_update,),
     ),
     "csidrivers.storage.k8s.io": Strategy(defaults=(object_defaults.default_csidriver,)),
     "leases.coordination.k8s.io": Strategy(validate=(rules.validate_lease,), creates_on_update=True),

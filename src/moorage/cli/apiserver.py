@@ -10,7 +10,7 @@ import typer
 
 
 def apiserver(
-    port: Annotated[int, typer.Option(help="Port to listen on; 0 takes any free one.")] = 6443,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free one.")] = 6443,
     bind_address: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     data_dir: Annotated[
         Path | None, typer.Option(help="Keep everything here, so that it outlives the process.")

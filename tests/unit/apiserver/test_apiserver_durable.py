@@ -3,8 +3,10 @@
 import asyncio
 import base64
 import contextlib
+import itertools
 import json
 import os
+import random
 import signal
 import sqlite3
 import ssl
@@ -180,44 +182,74 @@ class Victim:
         await self.process.communicate()
 
 
-async def write_until_dead(http: aiohttp.ClientSession, worker: str, acknowledged: dict[str, str]) -> None:
-    """Create, change and delete as fast as the server lets us; note what it acknowledged."""
-    try:
-        for number in range(100_000):
-            name = f"{worker}-{number}"
-            _, made = await call(http, "POST", CONFIGMAPS, {"metadata": {"name": name}, "data": {"x": "1"}})
-            acknowledged[name] = made["metadata"]["resourceVersion"]
-            if number % 3 == 1:
-                made["data"]["x"] = "2"
-                _, made = await call(http, "PUT", f"{CONFIGMAPS}/{name}", made)
-                acknowledged[name] = made["metadata"]["resourceVersion"]
-            elif number % 3 == 2:
-                del acknowledged[name]
-                await call(http, "DELETE", f"{CONFIGMAPS}/{name}")
-    except aiohttp.ClientError:
-        return
+class Storm:
+    """Writers that create, change and delete as fast as the server lets them, and note what it acknowledged."""
+
+    def __init__(self) -> None:
+        self.versions: dict[str, int] = {}
+        self.doubtful: set[str] = set()
+        self.gone: set[str] = set()
+
+    async def blow(self, http: aiohttp.ClientSession, worker: str) -> None:
+        """Write until the server is gone."""
+        with contextlib.suppress(aiohttp.ClientError):
+            for number in itertools.count():
+                name = f"{worker}-{number}"
+                await self.write(http, "POST", CONFIGMAPS, name)
+                if number % 3 == 1:
+                    await self.write(http, "PUT", f"{CONFIGMAPS}/{name}", name)
+                elif number % 3 == 2:
+                    await self.remove(http, name)
+
+    async def write(self, http: aiohttp.ClientSession, method: str, path: str, name: str) -> None:
+        code, made = await call(http, method, path, {"metadata": {"name": name}, "data": {"by": method}})
+        assert code in (200, 201)
+        self.versions[name] = int(made["metadata"]["resourceVersion"])
+
+    async def remove(self, http: aiohttp.ClientSession, name: str) -> None:
+        self.doubtful.add(name)  # until the answer comes it may be gone or not
+        code, _ = await call(http, "DELETE", f"{CONFIGMAPS}/{name}")
+        assert code == 200
+        self.doubtful.discard(name)
+        self.gone.add(name)
+        del self.versions[name]
 
 
-@pytest.mark.parametrize("moment", [0.3, 0.5, 0.7])
-async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path, moment: float) -> None:
-    victim = Victim(tmp_path)
-    access = await victim.start()
-    acknowledged: dict[str, str] = {}
-    async with client(access["url"], access["token"], access["ca"]) as http:
-        writers = [asyncio.create_task(write_until_dead(http, f"w{n}", acknowledged)) for n in range(8)]
-        await asyncio.sleep(moment)
-        await victim.kill()
-        await asyncio.gather(*writers)
-    assert acknowledged, "the server was killed before it could do anything"
-    access = await victim.start()
-    async with client(access["url"], access["token"], access["ca"]) as http:
-        _, listed = await call(http, "GET", CONFIGMAPS)
-        found = {item["metadata"]["name"]: item["metadata"]["resourceVersion"] for item in listed["items"]}
-        for name, version in acknowledged.items():
-            assert int(found[name]) >= int(version)
-        last = max(int(version) for version in acknowledged.values())
-        assert int(listed["metadata"]["resourceVersion"]) > last
+ROUNDS = 20
+
+
+async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
+    victim, storm, moments = Victim(tmp_path), Storm(), random.Random(5)
+    for round_number in range(ROUNDS):
+        async with await connect(victim) as http:
+            last = await check(http, storm)
+            writers = [asyncio.create_task(storm.blow(http, f"w{round_number}-{n}")) for n in range(8)]
+            await asyncio.sleep(moments.uniform(0.05, 0.3))
+            await victim.kill()
+            await asyncio.gather(*writers)
+    assert len(storm.versions) > ROUNDS
+    async with await connect(victim) as http:
+        await check(http, storm)
         async with http.get(f"{CONFIGMAPS}?watch=true&resourceVersion={last}") as stream:
             event = json.loads(await stream.content.readline())
         assert (event["type"], event["object"]["code"]) == ("ERROR", 410)
     await victim.kill()
+
+
+async def connect(victim: Victim) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientSession]:
+    access = await victim.start()
+    return client(access["url"], access["token"], access["ca"])
+
+
+async def check(http: aiohttp.ClientSession, storm: Storm) -> int:
+    """Every acknowledged write is there, no acknowledged delete is undone, revisions go on. Answers the revision."""
+    _, listed = await call(http, "GET", CONFIGMAPS)
+    found = {item["metadata"]["name"]: int(item["metadata"]["resourceVersion"]) for item in listed["items"]}
+    for name, version in storm.versions.items():
+        assert name in storm.doubtful or found[name] >= version
+    assert not storm.gone & found.keys()
+    storm.versions = {name: found[name] for name in storm.versions if name in found}
+    storm.doubtful.clear()
+    revision = int(listed["metadata"]["resourceVersion"])
+    assert revision > max(storm.versions.values(), default=0)
+    return revision
