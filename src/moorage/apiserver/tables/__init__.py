@@ -1,12 +1,19 @@
 """What `kubectl get` shows: the columns of each kind."""
 
+from moorage.apiserver.conversion import event_to_core
 from moorage.apiserver.kinds import Kind
 from moorage.apiserver.strategy import Table
 from moorage.apiserver.tables.cluster import CLUSTER
 from moorage.apiserver.tables.pods import PODS
 from moorage.apiserver.tables.workloads import WORKLOADS
 
-TABLES: dict[str, Table] = {"pods": PODS, **WORKLOADS, **CLUSTER}
+_EVENTS = CLUSTER["events"]
+TABLES: dict[str, Table] = {
+    "pods": PODS,
+    **WORKLOADS,
+    **CLUSTER,
+    "events.events.k8s.io": Table(_EVENTS.columns, lambda obj, now: _EVENTS.cells(event_to_core(obj), now)),
+}
 
 
 def table_for(kind: Kind) -> Table | None:
