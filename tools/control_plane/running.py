@@ -1,13 +1,13 @@
 """A real control plane on loopback: an API server on etcd, and the programs beside it that a test asks for."""
 
 import contextlib
+import http.client
 import json
 import secrets
 import ssl
 import subprocess
 import tempfile
-import urllib.error
-import urllib.request
+import urllib.parse
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -172,15 +172,21 @@ def _serving(port: int) -> tuple[str, str]:
 
 def _answers(url: str, token: str = "") -> bool:
     """Whether a health check of a program just started, on loopback, answers well. Its certificate is its own."""
-    request = urllib.request.Request(url, headers={"Authorization": f"Bearer {token}"} if token else {})
-    context = ssl.create_default_context()
-    context.check_hostname = False
-    context.verify_mode = ssl.CERT_NONE
+    address = urllib.parse.urlsplit(url)
+    if address.scheme == "https":
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        connection: http.client.HTTPConnection = http.client.HTTPSConnection(address.netloc, timeout=5, context=context)
+    else:
+        connection = http.client.HTTPConnection(address.netloc, timeout=5)
     try:
-        with urllib.request.urlopen(request, timeout=5, context=context) as answer:
-            return bool(answer.status == 200)
-    except (urllib.error.URLError, OSError):
+        connection.request("GET", address.path, headers={"Authorization": f"Bearer {token}"} if token else {})
+        return connection.getresponse().status == 200
+    except (http.client.HTTPException, OSError):
         return False
+    finally:
+        connection.close()
 
 
 def _write_private_key(path: Path) -> None:

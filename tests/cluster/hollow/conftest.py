@@ -122,7 +122,7 @@ class Workshop:
                 task.cancel()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="module")
 def workshop(cluster: Access, kubectl: Kubectl) -> Iterator[Workshop]:
     if os.environ.get("MOORAGE_TEST_CLUSTER", "") not in ("", "embedded", "real"):
         pytest.skip("this cluster has nodes and controllers of its own")

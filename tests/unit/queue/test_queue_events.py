@@ -1,3 +1,4 @@
+import gc
 import sys
 from collections.abc import Callable
 from types import FrameType
@@ -210,9 +211,11 @@ def _calls(act: Callable[[], object]) -> int:
         nonlocal count
         count += event in ("call", "c_call")
 
+    gc.disable()  # a collection in between would run the callbacks of whatever it collects
     sys.setprofile(profile)
     try:
         act()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
