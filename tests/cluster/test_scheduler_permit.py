@@ -76,6 +76,7 @@ async def test_a_pod_is_not_held_longer_than_its_plugin_said(world: World) -> No
     async with world.scheduling(profiles=profile(world), plugins=[Doorkeeper]):
         await world.pod("late", metadata=at_the_door("0.3"))
         refusal = await world.refused("late")
+        await world.delete("Pod", "late")
     text = "rejected due to timeout after waiting 300ms at plugin Doorkeeper"
     assert refusal["message"] == f"0/1 nodes are available: 1 {text}."
 

@@ -181,3 +181,78 @@ async def test_a_binding_that_does_not_end_is_undone_at_the_stop(world: World, t
         process.send(signal.SIGTERM)
         assert await process.end() == 0
     assert "nodeName" not in (await world.get("Pod", "web"))["spec"]
+
+
+BLOCKING_FILTER = '''
+import time
+
+
+class Blocking:
+    """Blocks the whole process, once, for as long as it is told."""
+
+    def __init__(self, args, handle):
+        self._seconds = args["seconds"]
+
+    def filter(self, state, pod, node):
+        seconds, self._seconds = self._seconds, 0
+        time.sleep(seconds)
+'''
+
+
+def with_blocking_filter(world: World, seconds: float) -> dict[str, Any]:
+    """A configuration in which the first decision takes that long."""
+    profile = {
+        "schedulerName": world.name,
+        "plugins": {"filter": {"enabled": [{"name": "Blocking"}]}},
+        "pluginConfig": [{"name": "Blocking", "args": {"seconds": seconds}}],
+    }
+    return {"profiles": [profile]}
+
+
+async def test_a_plugin_that_blocks_for_a_while_delays_and_loses_nothing(world: World, tmp_path: Path) -> None:
+    await world.node("a")
+    plugin = tmp_path / "blocking.py"
+    plugin.write_text(BLOCKING_FILTER)
+    config = with_blocking_filter(world, 1.5)
+    async with scheduler_process(world, tmp_path, f"--plugin={plugin}:Blocking", config=config) as process:
+        await process.ready()
+        await world.pod("first")
+        await world.pod("second")
+        await world.bound("first")
+        await world.bound("second")
+        assert (await process.ask("/livez"))[0] == 200
+
+
+async def test_a_leader_that_a_plugin_blocks_past_its_lease_acts_no_more(world: World, tmp_path: Path) -> None:
+    node = await world.node("a")
+    plugin = tmp_path / "blocking.py"
+    plugin.write_text(BLOCKING_FILTER)
+    config = with_blocking_filter(world, 8)
+    flag = f"--plugin={plugin}:Blocking"
+    async with scheduler_process(world, tmp_path, flag, config=config, elect=True) as blocked:
+        await blocked.ready()
+        await world.eventually(lambda: holder(world))
+        async with scheduler_process(world, tmp_path, elect=True) as other:
+            await other.ready()
+            await world.pod("web")
+            assert await world.bound("web") == node
+            assert await blocked.end() == 1
+            assert await has_not_acted(blocked)
+    assert len(await world.events("web", "Scheduled")) == 1
+
+
+async def test_the_state_is_logged_on_demand(world: World, tmp_path: Path) -> None:
+    await world.node("a")
+    async with scheduler_process(world, tmp_path) as process:
+        await process.ready()
+        await world.pod("web")
+        await world.pod("huge", cpu="64")
+        await world.bound("web")
+        await world.refused("huge")
+        process.send(signal.SIGUSR2)
+
+        async def logged() -> bool:
+            log = process.log.read_text()
+            return "the cache agrees with the informers" in log and f"queue unschedulable: {world.name}/huge" in log
+
+        await world.eventually(logged)

@@ -167,18 +167,29 @@ class Bindings:
                 return refusal
         self._queue.done(pod.uid)
         binding.stage = Stage.PRE_BIND
-        for one in points.pre_binds:
-            refusal = await _answer(one, "PreBind", one.plugin.pre_bind, binding)
-            if refusal is not None:
-                return refusal
+        refusal = await self._timed("PreBind", _run_pre_bind_plugins(points, binding), binding)
+        if refusal is not None:
+            return refusal
         binding.stage = Stage.BIND
         self.writing += 1
         try:
             await self._statuses.settle(pod.uid)
-            return await _run_bind_plugins(points, binding)
+            return await self._timed("Bind", _run_bind_plugins(points, binding), binding)
         finally:
             self.writing -= 1
             self._on_room()
+
+    async def _timed(self, point: str, plugins: Awaitable[Status | None], binding: Binding) -> Status | None:
+        """The answer of a point's plugins; how long they took is counted."""
+        started = self._now()
+        label = "Error"
+        try:
+            status = await plugins
+            label = "Success" if status is None else status.code.label
+        finally:
+            profile = binding.pod.spec.scheduler_name
+            self._metrics.point_duration.observe(self._now() - started, point, label, profile)
+        return status
 
     async def _wait_on_permit(self, held: HeldPod) -> Status | None:
         started = self._now()
@@ -238,6 +249,14 @@ def _announces(points: BindingPoints, binding: Binding) -> bool:
         if status is None or status.code is not Code.SKIP:
             return True
     return False
+
+
+async def _run_pre_bind_plugins(points: BindingPoints, binding: Binding) -> Status | None:
+    for one in points.pre_binds:
+        refusal = await _answer(one, "PreBind", one.plugin.pre_bind, binding)
+        if refusal is not None:
+            return refusal
+    return None
 
 
 async def _run_bind_plugins(points: BindingPoints, binding: Binding) -> Status | None:

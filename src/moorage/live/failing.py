@@ -66,6 +66,8 @@ class FailureHandler:
         self._metrics.failed(pod.spec.scheduler_name, is_error=failure.is_error, attempt=self._now() - started)
         if pod_logger.isEnabledFor(logging.INFO):
             pod_logger.info("pod %s was not scheduled: %s", pod.key, message)
+        if failure.statuses is not None:
+            self._metrics.preemption_attempts.inc()
         nomination = failure.nomination
         if nomination is not None and nomination.victims:
             # Before the pod goes back: while its victims are being evicted, PreEnqueue keeps it out.

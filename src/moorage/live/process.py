@@ -15,6 +15,7 @@ from moorage.live.health import Health
 from moorage.live.measuring import add_gauges
 from moorage.live.options import Options
 from moorage.live.scheduler import Scheduler
+from moorage.live.watchdog import log_state, report_blocks
 from moorage.observe.exposition import Exposition
 
 logger = logging.getLogger(__name__)
@@ -64,10 +65,12 @@ async def run_until(options: Options, stopping: asyncio.Event) -> None:
             client, options.config, options.registry, may_act=elector.is_leader if elector else lambda: True
         )
         add_gauges(scheduler, elector)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, log_state, scheduler)
         health = _health(scheduler, elector, stopping)
         exposition = Exposition(scheduler.metrics)
         async with Endpoint(options.serving, Reviewer(client), health, exposition, options.document):
-            await _live(scheduler, elector, stopping, delay=options.config.delay_cache_until_active)
+            living = _live(scheduler, elector, stopping, delay=options.config.delay_cache_until_active)
+            await _together(living, report_blocks())
 
 
 async def _live(scheduler: Scheduler, elector: LeaderElector | None, stopping: asyncio.Event, *, delay: bool) -> None:

@@ -57,6 +57,7 @@ class Scheduler:
             now,
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
+            observe_hint=self._observe_hint,
         )
         self.reporter = Reporter(self.lanes, profiles)
         self.statuses = StatusWriter(self.lanes, self.cluster)
@@ -119,6 +120,9 @@ class Scheduler:
         self.synced.set()
         sizes = self.cluster.sizes
         logger.info("the cluster is read: %d nodes, %d pods on them", sizes["nodes"], sizes["pods"])
+
+    def _observe_hint(self, plugin: str, event: str, hint: str, seconds: float) -> None:
+        self.metrics.hint_duration.observe(seconds, plugin, event, hint)
 
     async def _drain(self) -> None:
         try:
