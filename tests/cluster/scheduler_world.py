@@ -15,7 +15,7 @@ from moorage.engine.engine import default_registry
 from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.errors import NotFound
 from moorage.kube.paths import resource_of
-from moorage.kube.transport import Client
+from moorage.kube.transport import MERGE_PATCH, Client
 from moorage.live.scheduler import Scheduler
 from moorage.objects import Node, Pod, convert
 
@@ -81,6 +81,12 @@ class World:
         options = json.dumps({"gracePeriodSeconds": grace}).encode()
         with contextlib.suppress(NotFound):
             await self.client.delete(resource.path(self.name if resource.namespaced else "", name), options)
+
+    async def patch(self, kind: str, name: str, patch: Tree) -> None:
+        """Change an object by a merge patch."""
+        resource = resource_of(kind)
+        path = resource.path(self.name if resource.namespaced else "", name)
+        await self.client.patch(path, json.dumps(patch).encode(), content_type=MERGE_PATCH)
 
     # Looking at things.
 
