@@ -1,6 +1,7 @@
 """A whole cluster in this process: API server, hollow nodes, controllers, scheduler."""
 
 import asyncio
+import json
 import tempfile
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -30,6 +31,7 @@ class ClusterOptions:
     config: Path | None = None
     plugins: Sequence[str] = field(default_factory=tuple)
     with_scheduler: bool = True
+    with_controllers: bool = True
 
 
 @dataclass(frozen=True)
@@ -49,7 +51,7 @@ async def embedded_cluster(options: ClusterOptions) -> AsyncIterator[EmbeddedClu
         async with ApiServer(ServerOptions(port=options.port, data_dir=options.data_dir)) as server:
             server.write_kubeconfig(kubeconfig)
             access = load_access(kubeconfig)
-            scheduler = _scheduler(options, kubeconfig) if options.with_scheduler else None
+            scheduler = _scheduler(options, kubeconfig, Path(folder)) if options.with_scheduler else None
             async with Client(access) as client, _running(options, client, scheduler):
                 yield EmbeddedCluster(server, client, kubeconfig)
 
@@ -61,8 +63,9 @@ async def _running(options: ClusterOptions, client: Client, scheduler: Scheduler
     async with asyncio.TaskGroup() as group:
         parts = [
             group.create_task(run_nodes(client, options.shapes, on_ready=ready.set), name="nodes"),
-            group.create_task(run_controllers(client), name="controllers"),
         ]
+        if options.with_controllers:
+            parts.append(group.create_task(run_controllers(client), name="controllers"))
         if scheduler is not None:
             parts.append(group.create_task(run_until(scheduler, stopping), name="scheduler"))
         await ready.wait()
@@ -74,11 +77,22 @@ async def _running(options: ClusterOptions, client: Client, scheduler: Scheduler
                 part.cancel()
 
 
-def _scheduler(options: ClusterOptions, kubeconfig: Path) -> SchedulerOptions:
+def _scheduler(options: ClusterOptions, kubeconfig: Path, folder: Path) -> SchedulerOptions:
     return make_options(
-        config_file=options.config,
+        config_file=options.config or _unthrottled(folder / "scheduler.json"),
         kubeconfig=str(kubeconfig),
         plugins=options.plugins,
         leader_election={"leader_elect": False},
         serving=Serving(port=0),
     )
+
+
+def _unthrottled(path: Path) -> Path:
+    """The default configuration, but for the client's limits: this API server has nobody else to serve."""
+    settings = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "clientConnection": {"qps": 5000, "burst": 5000},
+    }
+    path.write_text(json.dumps(settings))
+    return path

@@ -34,6 +34,10 @@ def up(
     ] = None,
     kubeconfig_out: Annotated[Path, typer.Option(help="Where to write the admin's kubeconfig.")] = Path("kubeconfig"),
     no_scheduler: Annotated[bool, typer.Option("--no-scheduler", help="Leave the pods to another scheduler.")] = False,
+    no_controllers: Annotated[
+        bool,
+        typer.Option("--no-controllers", help="Leave Deployments, Jobs and the rest to another controller manager."),
+    ] = False,
 ) -> None:
     """Run a cluster in this process until Ctrl-C: API server, nodes, workload controllers, scheduler.
 
@@ -50,6 +54,7 @@ def up(
             config=config,
             plugins=plugin or (),
             with_scheduler=not no_scheduler,
+            with_controllers=not no_controllers,
         )
         await _serve(options)
 
