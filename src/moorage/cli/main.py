@@ -5,7 +5,7 @@ import typer
 from moorage.cli import apiserver, config, decide, manifests, scheduler, up
 from moorage.cli.demo.command import demo
 
-app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False, help=__doc__)
+app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False)
 
 app.add_typer(config.app, name="config")
 app.command()(demo)
@@ -18,7 +18,10 @@ app.command(cls=scheduler.SchedulerCommand)(scheduler.scheduler)
 
 @app.callback()
 def root() -> None:
-    """A Kubernetes scheduler in Python, and the workshop around it."""
+    """A Kubernetes scheduler in Python, and the workshop around it.
+
+    Start with `moorage demo`; `moorage up` gives you a cluster for kubectl; `moorage scheduler` schedules a real one.
+    """
 
 
 def main() -> None:
