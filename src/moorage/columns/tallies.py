@@ -4,6 +4,7 @@ A tally is told of every pod that comes or goes, and tells those who read it (se
 tallies a pod belongs to costs the same however many there are.
 """
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Protocol
@@ -21,7 +22,7 @@ class TallyReader(Protocol):
         """`delta` pods came to a row; `weight` is what the reader asked for when it was attached."""
 
 
-class Tally:
+class Tally(ABC):
     """A kind of pods. Readers are told of every pod of the kind that comes or goes."""
 
     __slots__ = ("__weakref__", "_readers")
@@ -42,9 +43,9 @@ class Tally:
         """Tell this reader no more."""
         del self._readers[reader]
 
+    @abstractmethod
     def places(self) -> Iterable[Mapping[int, int]]:
         """row -> how many such pods lie there, in parts that add up."""
-        raise NotImplementedError
 
 
 @dataclass(frozen=True)
