@@ -9,7 +9,7 @@ Pure: nothing here waits or reaches outside. A host feeds it what informers tell
     registrations   what the queue needs to know of a profile
     kinds           which kinds the enabled plugins need to see
     boundlabels     the labels a decided pod will have
-    sharing         equal parts of pods kept once
+    sharing         pods made small: equal parts are kept once
     invariants      whether all of this still agrees with what the API server has
 """
 
@@ -19,7 +19,7 @@ from moorage.cluster.nodes import NodeEvents
 from moorage.cluster.others import ObjectEvents
 from moorage.cluster.pods import PodEvents
 from moorage.cluster.registrations import profile_hints
-from moorage.cluster.sharing import SpecSharing
+from moorage.cluster.sharing import PodSharing
 from moorage.cluster.state import ClusterState
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "NodeEvents",
     "ObjectEvents",
     "PodEvents",
-    "SpecSharing",
+    "PodSharing",
     "find_faults",
     "needed_kinds",
     "profile_hints",

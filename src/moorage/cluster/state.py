@@ -43,7 +43,7 @@ class ClusterState:
             self._labels.learn(pod, self.snapshot.nodes.get(pod.spec.node_name))
         before = self._counted.get(uid)
         if before is not None and _counts_alike(before, pod):
-            now = PodInfo(pod, before.pod_class, before.label_group, before.affinity_class)
+            now = before.renewed(pod)
             self.snapshot.nodes.renew_pod(now)
         else:
             now = self.snapshot.pods.info(pod, on_node=True)

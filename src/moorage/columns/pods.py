@@ -126,6 +126,12 @@ class PodInfo:
         pod = msgspec.structs.replace(self.pod, spec=msgspec.structs.replace(self.pod.spec, node_name=node_name))
         return PodInfo(pod, self.pod_class, self.label_group, self.affinity_class)
 
+    def renewed(self, pod: Pod) -> "PodInfo":
+        """A newer version of the pod in which nothing changed that is derived: all of that is shared."""
+        newer = PodInfo(pod, self.pod_class, self.label_group, self.affinity_class)
+        newer._request = self._request
+        return newer
+
     @property
     def terms(self) -> PodAffinityTerms:
         """The compiled inter-pod affinity. Raises InputError where the spec does not compile."""

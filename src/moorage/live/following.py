@@ -4,7 +4,7 @@ import gc
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from moorage.cluster import ClusterState, NodeEvents, ObjectEvents, PodEvents, SpecSharing
+from moorage.cluster import ClusterState, NodeEvents, ObjectEvents, PodEvents, PodSharing
 from moorage.kube.informer import Informer
 from moorage.kube.transport import Client
 from moorage.objects import KubeObject, Node, Pod
@@ -52,7 +52,7 @@ class Informers:
         kinds: Iterable[type[KubeObject]],
         wake: Callable[[], None],
     ) -> None:
-        self.pods = Informer(client, Pod, field_selector=LIVING_PODS, transform=SpecSharing())
+        self.pods = Informer(client, Pod, field_selector=LIVING_PODS, transform=PodSharing())
         self.nodes = Informer(client, Node)
         self.pods.add_handler(pod_events)
         self.nodes.add_handler(NodeEvents(cluster.snapshot, queue))

@@ -2,17 +2,21 @@
 
 from typing import TYPE_CHECKING
 
-from moorage.cluster import SpecSharing
+from msgspec.structs import replace
+
+from moorage.cluster import PodSharing
+from moorage.objects import Condition, ContainerStatus, PersistentVolumeClaimSource, ResourceRequirements, Volume
 from moorage.testing import a_node, a_pod
 
 if TYPE_CHECKING:
     from tests.unit.cluster.conftest import Fed
 
+CLAIM = PersistentVolumeClaimSource("data")
 ZONE = "topology.kubernetes.io/zone"
 
 
 def test_equal_parts_are_the_same_object() -> None:
-    share = SpecSharing()
+    share = PodSharing()
     one = share(a_pod("one").requests(cpu="1").tolerates("team").labels(app="web").build())
     two = share(a_pod("two").requests(cpu="1").tolerates("team").labels(app="web").build())
     assert two.spec.containers is one.spec.containers
@@ -24,7 +28,22 @@ def test_equal_parts_are_the_same_object() -> None:
 
 def test_sharing_changes_nothing() -> None:
     pod = a_pod("web").requests(cpu="1").near(app="db").spread(app="web").claim("data").build()
-    assert SpecSharing()(pod) == pod
+    assert PodSharing()(pod) == pod
+
+
+def test_what_no_plugin_reads_is_not_kept() -> None:
+    token, claim = Volume(name="kube-api-access-x7k2p"), Volume(name="data", persistent_volume_claim=CLAIM)
+    conditions = tuple(Condition(kind, "True") for kind in ("Ready", "PodScheduled", "Initialized", "DisruptionTarget"))
+    pod = PodSharing()(a_pod("web").spec(volumes=(token, claim)).status(conditions=conditions).build())
+    assert [volume.name for volume in pod.spec.volumes] == ["data"]
+    assert [one.type for one in pod.status.conditions] == ["PodScheduled", "DisruptionTarget"]
+
+
+def test_what_containers_report_is_shared() -> None:
+    share = PodSharing()
+    report = ContainerStatus("main", ResourceRequirements({"cpu": "1"}), {"cpu": "1"})
+    pods = [share(a_pod(name).status(container_statuses=(replace(report),)).build()) for name in "ab"]
+    assert pods[0].status.container_statuses is pods[1].status.container_statuses
 
 
 def test_labels_that_binding_copies_are_expected_once_seen(fed: "Fed") -> None:
