@@ -107,7 +107,8 @@ class ClusterState:
         labelled = self._labels.expected(bound.pod, self.snapshot.nodes.get(node_name))
         if labelled is bound.pod:
             return bound
-        return PodInfo(labelled, pod.pod_class, self.snapshot.pods.group_of(labelled), pod.affinity_class)
+        group = self.snapshot.pods.group_of(labelled)
+        return PodInfo(labelled, pod.pod_class, group, pod.affinity_class, pod.request)
 
     def _uncount(self, pod: PodInfo) -> None:
         self.snapshot.nodes.remove_pod(pod, pod.spec.node_name)

@@ -85,7 +85,12 @@ class PodInfo:
     )
 
     def __init__(
-        self, pod: Pod, pod_class: PodClass, label_group: LabelGroup, affinity_class: AffinityClass | None
+        self,
+        pod: Pod,
+        pod_class: PodClass,
+        label_group: LabelGroup,
+        affinity_class: AffinityClass | None,
+        request: Request | None = None,
     ) -> None:
         self.pod = pod
         self.pod_class = pod_class
@@ -101,7 +106,9 @@ class PodInfo:
         #: When the pod started, in seconds since the epoch; infinitely late if it has not.
         self.started = parse_time(pod.status.start_time) if pod.status.start_time else math.inf
         #: What the pod takes of the node it is on: its class' request, unless a resize in place is under way.
-        self.request: Request = pod_request(pod, on_node=True) if _is_resized(pod) else pod_class.request
+        if request is None:
+            request = pod_request(pod, on_node=True) if _is_resized(pod) else pod_class.request
+        self.request = request
 
     def __repr__(self) -> str:
         return f"PodInfo({self.key})"
@@ -124,13 +131,11 @@ class PodInfo:
     def bound_to(self, node_name: str) -> "PodInfo":
         """The pod as it will be once bound, sharing everything derived from it."""
         pod = msgspec.structs.replace(self.pod, spec=msgspec.structs.replace(self.pod.spec, node_name=node_name))
-        return PodInfo(pod, self.pod_class, self.label_group, self.affinity_class)
+        return PodInfo(pod, self.pod_class, self.label_group, self.affinity_class, self.request)
 
     def renewed(self, pod: Pod) -> "PodInfo":
         """A newer version of the pod in which nothing changed that is derived: all of that is shared."""
-        newer = PodInfo(pod, self.pod_class, self.label_group, self.affinity_class)
-        newer._request = self._request
-        return newer
+        return PodInfo(pod, self.pod_class, self.label_group, self.affinity_class, self.request)
 
     @property
     def terms(self) -> PodAffinityTerms:
