@@ -264,9 +264,9 @@ def test_a_plugin_that_cannot_be_loaded(tmp_path: Path, plugin: Path, reference:
 @pytest.mark.parametrize(
     ("content", "problem"),
     [
-        (None, "No such file or directory"),
-        (gzip.compress(b"x" * 1000)[:20], "cannot be unpacked"),
-        (b"\x1f\x8bxx", "cannot be unpacked"),
+        pytest.param(None, "No such file or directory", id="absent"),
+        pytest.param(gzip.compress(b"x" * 1000)[:20], "cannot be unpacked", id="cut off"),
+        pytest.param(b"\x1f\x8bxx", "cannot be unpacked", id="no gzip"),
     ],
 )
 def test_a_file_that_cannot_be_read(tmp_path: Path, content: bytes | None, problem: str) -> None:
