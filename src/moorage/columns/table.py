@@ -43,7 +43,8 @@ class NodeTable:
         #: Distinct taint sets; `taint_set` indexes this.
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.images = ImageIndex()
-        self.pod_changes: ChangeLog[PodChange] = ChangeLog()
+        # Not long: pods that went long ago would be held by it.
+        self.pod_changes: ChangeLog[PodChange] = ChangeLog(keep=1 << 12)
         self.node_changes = RowLog()
         #: The rows of `pod_changes`, for readers who need no more.
         self.pod_rows = RowLog()
