@@ -22,6 +22,8 @@ from moorage.framework.status import Code, Status
 
 #: How many cells (rows times classes) the caches of one profile may hold before the class used longest ago goes.
 MOST_CELLS = 20_000_000
+#: On a small cluster many classes have few cells, but each costs something all the same.
+MOST_CLASSES = 1_000
 
 
 @dataclass(slots=True)
@@ -207,7 +209,7 @@ class KeptClasses:
         columns = self._columns.get(pod.pod_class)
         if columns is None:
             columns = self._columns[pod.pod_class] = ClassColumns(self._profile, pod, self._nodes)
-            while len(self._columns) > max(16, MOST_CELLS // self._nodes.capacity):
+            while len(self._columns) > max(16, min(MOST_CLASSES, MOST_CELLS // self._nodes.capacity)):
                 self._columns.popitem(last=False)
         else:
             self._columns.move_to_end(pod.pod_class)
