@@ -49,3 +49,20 @@ def test_it_stays_short() -> None:
     """The README quotes it as a first plugin: what is more than a screen is not a first plugin."""
     code = [line for line in PLUGIN.read_text().partition("class ")[2].splitlines() if line.strip()]
     assert len(code) <= 15
+
+
+def test_the_readme_quotes_it_as_it_is() -> None:
+    quoted = (EXAMPLE.parents[1] / "README.md").read_text()
+    code = PLUGIN.read_text().partition("class KeepOffSpot:\n")[2]
+    first, rest = code.split("\n\n", 1)
+    assert first.strip().startswith('"""'), "left out there"
+    assert f"class KeepOffSpot:\n{rest}" in quoted
+
+
+def test_the_configuration_is_shown_with_the_plugin_in_it() -> None:
+    arguments = ["config", "view", str(EXAMPLE / "scheduler.yaml"), "--plugin", f"{PLUGIN}:KeepOffSpot", "-o", "json"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    (profile,) = json.loads(result.stdout)["profiles"]
+    assert profile["weights"]["KeepOffSpot"] == 10
+    assert profile["plugins"]["filter"][-1] == "KeepOffSpot"
