@@ -44,7 +44,7 @@ class NodeTable:
         self.taint_sets: list[tuple[Taint, ...]] = [()]
         self.images = ImageIndex()
         # Not long: pods that went long ago would be held by it.
-        self.pod_changes: ChangeLog[PodChange] = ChangeLog(keep=1 << 12)
+        self.pod_changes: ChangeLog[PodChange] = ChangeLog(keep=1 << 10)
         self.node_changes = RowLog()
         #: The rows of `pod_changes`, for readers who need no more.
         self.pod_rows = RowLog()
