@@ -80,10 +80,12 @@ class Churn:
         await self._world.patch("Node", name, patch)
 
 
-def leftovers(scheduler: Scheduler) -> dict[str, int]:
-    """What the scheduler still holds that belongs to pods."""
+def leftovers(scheduler: Scheduler, namespace: str) -> dict[str, int]:
+    """What the scheduler still holds that belongs to pods of the world."""
+    nodes = scheduler.cluster.snapshot.nodes.infos
     return {
-        "assumed or counted": scheduler.cluster.sizes["pods"],
+        "counted": sum(pod.namespace == namespace for node in nodes for pod in node.pods.values()),
+        "assumed": scheduler.cluster.sizes["assumed_pods"],
         "queued": len(scheduler.queue.pods()),
         "in flight": len(scheduler.queue.in_flight()),
         "bindings": len(scheduler.bindings),
@@ -113,9 +115,12 @@ async def test_churn_leaves_nothing_behind(world: World) -> None:
         await churn.end()
 
         async def empty() -> bool:
-            return not any(leftovers(scheduler).values())
+            return not any(leftovers(scheduler, world.name).values())
 
-        await world.eventually(empty)
+        try:
+            await world.eventually(empty)
+        except TimeoutError:
+            pytest.fail(f"left behind: {leftovers(scheduler, world.name)}")
     events = await world.listed("Event")
     scheduled = Counter(one["regarding"]["uid"] for one in events if one["reason"] == "Scheduled")
     assert scheduled
