@@ -12,7 +12,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 from msgspec.structs import replace
@@ -46,6 +46,8 @@ MOST_REMEMBERED = 4096
 OBJECT_BURST, OBJECT_REFILL = 25, 1 / 300
 """How many different events one object may cause at once, and how many a second after that."""
 
+_Kept = TypeVar("_Kept")
+_Value = TypeVar("_Value")
 _Key = tuple[ObjectReference, ObjectReference | None, str, str, str, str]
 
 
@@ -127,7 +129,9 @@ class EventRecorder:
             self.dropped += 1
             return
         series = self._new_series(regarding, related, type, reason, action, note)
-        self._remember(self._series, key, series)
+        for forgotten in self._remember(self._series, key, series):
+            # Its count is written no more: where so many repeat, nobody reads each one's.
+            self._repeated.pop(forgotten.name, None)
         self._queue.put_nowait(series)
 
     async def run(self) -> None:
@@ -180,12 +184,11 @@ class EventRecorder:
             self._remember(self._buckets, regarding, bucket)
         return bucket
 
-    def _remember(self, table: OrderedDict[Any, Any], key: object, value: object) -> None:
-        """Keep what was used last; forgetting the rest only costs a few more events."""
+    def _remember(self, table: OrderedDict[_Kept, _Value], key: _Kept, value: _Value) -> list[_Value]:
+        """Keep what was used last; forgetting the rest, which is returned, only costs a few more events."""
         table[key] = value
         table.move_to_end(key)
-        while len(table) > self._most_remembered:
-            table.popitem(last=False)
+        return [table.popitem(last=False)[1] for _ in range(len(table) - self._most_remembered)]
 
     async def _write_queued(self) -> None:
         while True:
@@ -203,7 +206,8 @@ class EventRecorder:
             await asyncio.sleep(TICK)
             now = self._clock()
             for series in [series for series in self._repeated.values() if series.write_at <= now]:
-                del self._repeated[series.name]
+                if self._repeated.pop(series.name, None) is None:
+                    continue  # forgotten while we were writing others
                 series.refresh = min(series.refresh * 2, LAST_REFRESH)
                 series.write_at = now + series.refresh
                 await self._write_count(series)

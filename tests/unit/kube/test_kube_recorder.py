@@ -5,6 +5,7 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec.structs import replace
 
 from moorage.kube.errors import Forbidden, NotFound
 from moorage.kube.lanes import Lanes
@@ -186,3 +187,41 @@ async def test_what_is_remembered_is_bounded(scripted: Scripted) -> None:
     assert len(client.sent) == 200
     assert len(recorder._series) == 20
     assert len(recorder._buckets) == 20
+
+
+async def test_counts_of_what_is_forgotten_are_not_kept_either(scripted: Scripted) -> None:
+    client = scripted(accept)
+    recorder = recorder_of(client, capacity=10)
+    async with running(recorder):
+        for number in range(200):
+            about = ObjectReference(kind="Pod", namespace="team-a", name=f"p{number}")
+            failed(recorder, about=about)
+            failed(recorder, about=about)
+            await recorder.drain()
+            await asyncio.sleep(FIRST_REFRESH / 10)
+        assert len(recorder._repeated) <= 20
+        about = ObjectReference(kind="Pod", namespace="team-a", name="last")
+        failed(recorder, about=about)
+        await recorder.drain()
+    assert client.sent[-1][2]["regarding"]["name"] == "last"
+
+
+async def test_what_happens_once_begins_no_series(scripted: Scripted) -> None:
+    client = scripted(accept)
+    recorder = recorder_of(client)
+    async with running(recorder):
+        for _ in range(3):
+            recorder.record(WEB, reason="Scheduled", action="Binding", note="to n1", repeats=False)
+        await recorder.drain()
+    assert len(client.sent) == 3
+    assert len(recorder._series) == 0
+
+
+async def test_an_object_that_changed_is_still_the_same(scripted: Scripted) -> None:
+    client = scripted(accept)
+    recorder = recorder_of(client)
+    async with running(recorder):
+        for version in ("1", "2"):
+            failed(recorder, about=replace(WEB, resource_version=version))
+        await recorder.drain()
+    assert len(client.sent) == 1

@@ -177,6 +177,7 @@ async def running(rig: Rig) -> AsyncIterator[Rig]:
     finally:
         stopping.set()
         await asyncio.wait([leading])
+        assert not reporting.done(), reporting
         reporting.cancel()
         await asyncio.gather(reporting, return_exceptions=True)
     leading.result()
