@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 def micro_time() -> str:
     """Now, with microseconds, in UTC: `MicroTime` of leases and events."""
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    return f"{datetime.now(UTC).replace(tzinfo=None).isoformat(timespec='microseconds')}Z"
 
 
 def time_stamp(at: float) -> str:
