@@ -256,3 +256,24 @@ async def test_the_state_is_logged_on_demand(world: World, tmp_path: Path) -> No
             return "the cache agrees with the informers" in log and f"queue unschedulable: {world.name}/huge" in log
 
         await world.eventually(logged)
+
+
+async def test_a_cluster_read_only_by_the_leader_is_scheduled(world: World, tmp_path: Path) -> None:
+    node = await world.node("a")
+    config = {"delayCacheUntilActive": True}
+    async with scheduler_process(world, tmp_path, config=config, elect=True) as process:
+        await process.ready()
+        await world.pod("web")
+        assert await world.bound("web") == node
+        async with scheduler_process(world, tmp_path, config=config, elect=True) as second:
+
+            async def serves() -> bool:
+                return (await second.ask("/healthz"))[0] == 200
+
+            await world.eventually(serves)
+            assert (await second.ask("/readyz/sched-handler-sync"))[0] == 500
+            process.send(signal.SIGTERM)
+            assert await process.end() == 0
+            await second.ready()
+            await world.pod("next")
+            assert await world.bound("next") == node
