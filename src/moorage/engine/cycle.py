@@ -23,7 +23,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
 from moorage.framework.filtering import Search
 from moorage.framework.points import Nomination, Scores
-from moorage.framework.scoring import best_ranked, best_rows
+from moorage.framework.scoring import best_rows, one_of_the_best
 from moorage.framework.status import Code
 
 NO_NODES = "no nodes available to schedule pods"
@@ -123,10 +123,11 @@ class Cycle:
             return self.choose(rows)
         asked = self._runner.scoring.prepare(self.search, rows)
         if asked:
-            best = best_rows(rows, self._runner.scoring.totals(self.search, rows, asked))
+            row = self._one_of(best_rows(rows, self._runner.scoring.totals(self.search, rows, asked)))
         else:
-            best = best_ranked(columns.scores.ranked(columns.stages[0].passing))
-        return self._placed(self._one_of(best), len(rows))
+            ranked = columns.scores.ranked(columns.stages[0].passing)
+            row = one_of_the_best(ranked[: len(self._nodes.infos)], self._random)
+        return self._placed(row, len(rows))
 
     def _one_of(self, rows: Rows) -> int:
         return int(rows[0] if len(rows) == 1 else rows[self._random.randrange(len(rows))])

@@ -21,7 +21,7 @@ from moorage.framework.ranking import KeptScores
 from moorage.framework.status import Code, Status
 
 #: How many cells (rows times classes) the caches of one profile may hold before the class used longest ago goes.
-MOST_CELLS = 20_000_000
+MOST_CELLS = 32_000_000
 #: On a small cluster many classes have few cells, but each costs something all the same.
 MOST_CLASSES = 1_000
 

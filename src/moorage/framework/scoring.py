@@ -1,5 +1,7 @@
 """PreScore, Score and NormalizeScore for one pod: how good each node that fits is."""
 
+from random import Random
+
 import numpy as np
 
 from moorage.columns import NodeTable, Rows
@@ -8,6 +10,10 @@ from moorage.framework.filtering import Search
 from moorage.framework.lifting import NodeScore, broken, is_skip
 from moorage.framework.points import Scores
 from moorage.framework.profile import Profile
+
+#: Ties are many if they are more than one row in so many; then so many draws all but surely find one.
+MANY_TIES = 8
+MOST_DRAWS = 100
 
 
 class Scoring:
@@ -65,7 +71,15 @@ def best_rows(rows: Rows, totals: Scores) -> Rows:
     return best
 
 
-def best_ranked(ranked: Scores) -> Rows:
-    """The rows with the highest rank; none where no row fits."""
-    top = ranked.max() if len(ranked) else -1
-    return np.flatnonzero(ranked == top) if top >= 0 else np.zeros(0, dtype=np.intp)
+def one_of_the_best(ranked: Scores, random: Random) -> int:
+    """A random row among those with the highest rank, each as likely as any other."""
+    best = ranked == ranked.max()
+    count = int(np.count_nonzero(best))
+    if count * MANY_TIES > len(ranked):
+        # Where ties are many, drawing rows until one of them comes up is quicker than listing them.
+        for _ in range(MOST_DRAWS):
+            row = random.randrange(len(ranked))
+            if best[row]:
+                return row
+    rows = np.flatnonzero(best)
+    return int(rows[random.randrange(count)] if count > 1 else rows[0])
