@@ -3,6 +3,7 @@
 from random import Random
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, Rows
 from moorage.errors import PluginError
@@ -11,9 +12,8 @@ from moorage.framework.lifting import NodeScore, broken, is_skip
 from moorage.framework.points import Scores
 from moorage.framework.profile import Profile
 
-#: Ties are many if they are more than one row in so many; then so many draws all but surely find one.
-MANY_TIES = 8
-MOST_DRAWS = 100
+#: Rows that are counted together when one of many ties is looked for.
+BLOCK = 4096
 
 
 class Scoring:
@@ -75,11 +75,16 @@ def one_of_the_best(ranked: Scores, random: Random) -> int:
     """A random row among those with the highest rank, each as likely as any other."""
     best = ranked == ranked.max()
     count = int(np.count_nonzero(best))
-    if count * MANY_TIES > len(ranked):
-        # Where ties are many, drawing rows until one of them comes up is quicker than listing them.
-        for _ in range(MOST_DRAWS):
-            row = random.randrange(len(ranked))
-            if best[row]:
-                return row
-    rows = np.flatnonzero(best)
-    return int(rows[random.randrange(count)] if count > 1 else rows[0])
+    return _nth_true(best, random.randrange(count) if count > 1 else 0)
+
+
+def _nth_true(mask: NDArray[np.bool_], n: int) -> int:
+    """Where the n-th true stands. Counts by blocks first: on a large cluster listing all ties would cost more."""
+    start = 0
+    whole = len(mask) // BLOCK * BLOCK
+    if whole:
+        upto = np.cumsum(mask[:whole].reshape(-1, BLOCK).sum(axis=1))
+        block = int(np.searchsorted(upto, n, side="right"))
+        start = block * BLOCK
+        n -= int(upto[block - 1]) if block else 0
+    return start + int(np.flatnonzero(mask[start : start + BLOCK] if start < whole else mask[start:])[n])
