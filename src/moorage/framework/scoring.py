@@ -12,8 +12,9 @@ from moorage.framework.lifting import NodeScore, broken, is_skip
 from moorage.framework.points import Scores
 from moorage.framework.profile import Profile
 
-#: Rows that are counted together when one of many ties is looked for.
+#: Rows that are counted together when one of many ties is looked for, and from how many of them on that pays.
 BLOCK = 4096
+MANY_BLOCKS = 8
 
 
 class Scoring:
@@ -81,10 +82,11 @@ def one_of_the_best(ranked: Scores, random: Random) -> int:
 def _nth_true(mask: NDArray[np.bool_], n: int) -> int:
     """Where the n-th true stands. Counts by blocks first: on a large cluster listing all ties would cost more."""
     start = 0
-    whole = len(mask) // BLOCK * BLOCK
+    whole = len(mask) // BLOCK * BLOCK if len(mask) > MANY_BLOCKS * BLOCK else 0
     if whole:
         upto = np.cumsum(mask[:whole].reshape(-1, BLOCK).sum(axis=1))
         block = int(np.searchsorted(upto, n, side="right"))
         start = block * BLOCK
         n -= int(upto[block - 1]) if block else 0
-    return start + int(np.flatnonzero(mask[start : start + BLOCK] if start < whole else mask[start:])[n])
+    rest = mask[start : start + BLOCK] if start < whole else mask[start:]
+    return start + int(np.flatnonzero(rest)[n])
