@@ -1,8 +1,10 @@
 """The public Python clients, unmodified: each creates, reads, patches, watches and deletes."""
 
 import asyncio
+import gc
 import importlib
 import uuid
+import warnings
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +20,15 @@ Json = dict[str, Any]
 def package(name: str) -> Any:
     """Somebody else's package; its types are not our concern."""
     return importlib.import_module(name)
+
+
+@pytest.fixture(autouse=True)
+def leftovers() -> Iterator[None]:
+    """What a client leaves open is let go here, before the collector warns of it in somebody else's test."""
+    yield
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        gc.collect()
 
 
 @pytest.fixture
