@@ -82,6 +82,11 @@ class NodeTable:
             self._rows = np.flatnonzero(self.alive)
         return self._rows
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether every row is a live node's: no ghosts, no freed rows."""
+        return len(self.rows) == len(self.infos)
+
     def pick(self, column: NDArray[S], rows: Rows) -> NDArray[S]:
         """A column's values at these rows; not a copy where `rows` are all there are, so do not change it."""
         if rows is self._rows and len(rows) == len(self.infos):

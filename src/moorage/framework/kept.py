@@ -143,7 +143,7 @@ class ClassColumns:
                 self._evaluate_one(row)
             self.scores.few_pods_changed(live, passing)
         else:
-            rows = touched[alive[touched]]
+            rows = touched if self._nodes.is_complete else touched[alive[touched]]
             self._evaluate(rows, Scope.NODE_AND_PODS)
             self.scores.pods_changed(rows, passing)
 

@@ -12,7 +12,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.points import MAX_SCORE, Scope, Scores
 from moorage.framework.status import SKIP, Status
-from moorage.plugins.node_resources.demand import Amounts, Demand
+from moorage.plugins.node_resources.demand import Amounts, Demand, ShareColumn
 
 _STATE = "NodeResourcesBalancedAllocation"
 
@@ -46,6 +46,8 @@ class NodeResourcesBalancedAllocation:
         """The same for many rows."""
         demand: Demand = state.read(_STATE)
         columns = demand.columns(nodes, rows)
+        if len(columns) == 2 and all(one.allocatable.all() for one in columns):
+            return _change_of_two(*columns)
         after = _balance_many([(one.requested, one.allocatable) for one in columns], len(rows))
         before = _balance_many([(one.used, one.allocatable) for one in columns], len(rows))
         return MAX_SCORE // 2 + (MAX_SCORE // 2 + after - before) // 2
@@ -69,13 +71,21 @@ def _balance(fractions: Sequence[float]) -> int:
     return int((1 - deviation) * MAX_SCORE)
 
 
+def _change_of_two(first: ShareColumn, second: ShareColumn) -> Scores:
+    """The score in the usual case by far: two resources, cpu and memory, and every node offers both."""
+    of_first, of_second = first.allocatable.astype(np.float64), second.allocatable.astype(np.float64)
+    after = np.minimum(first.requested / of_first, 1.0) - np.minimum(second.requested / of_second, 1.0)
+    before = np.minimum(first.used / of_first, 1.0) - np.minimum(second.used / of_second, 1.0)
+    change = _even(after) - _even(before)
+    return MAX_SCORE // 2 + (MAX_SCORE // 2 + change) // 2
+
+
+def _even(apart: NDArray[np.float64]) -> Scores:
+    return ((1 - np.abs(apart / 2)) * MAX_SCORE).astype(np.int64)
+
+
 def _balance_many(shares: Sequence[tuple[Amounts, Amounts]], count: int) -> Scores:
     """The same in columns: a row leaves out the resources it does not offer, in the same order of additions."""
-    if len(shares) == 2 and all(allocatable.all() for _, allocatable in shares):
-        # The usual case by far: cpu and memory, and every node offers both.
-        (first, first_of), (second, second_of) = shares
-        apart = np.minimum(first / first_of, 1.0) - np.minimum(second / second_of, 1.0)
-        return ((1 - np.abs(apart / 2)) * MAX_SCORE).astype(np.int64)
     offered = [allocatable > 0 for _, allocatable in shares]
     fractions: list[NDArray[np.float64]] = [
         np.where(there, np.minimum(1.0, amount / np.maximum(allocatable, 1)), 0.0)
