@@ -69,7 +69,6 @@ def make_options(
     `leader_election` holds the fields that flags set: they win over the file's.
     """
     registry = default_registry()
-    registry.register_entry_points()
     for reference in plugins:
         registry.register_named(reference)
     text = _read(config_file) if config_file is not None else None
