@@ -32,7 +32,6 @@ def manifests(
 
     try:
         registry = default_registry()
-        registry.register_entry_points()
         for reference in plugin or ():
             registry.register_named(reference)
         document = default_document(name)
