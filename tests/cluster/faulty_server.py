@@ -35,6 +35,8 @@ class FaultyServer:
     #: method and path of everything that arrived.
     seen: list[str] = field(default_factory=list)
     _streams: set[asyncio.Transport] = field(default_factory=set)
+    #: Set while what watches bring is passed on at once.
+    _flowing: asyncio.Event = field(default_factory=asyncio.Event)
     _site: web.TCPSite | None = None
     _runner: web.AppRunner | None = None
 
@@ -65,6 +67,14 @@ class FaultyServer:
             transport.close()
         return len(streams)
 
+    def hold_streams(self) -> None:
+        """Pass on nothing that watches bring, until `release_streams`."""
+        self._flowing.clear()
+
+    def release_streams(self) -> None:
+        """Pass on what was held back, and everything after it at once."""
+        self._flowing.set()
+
     async def go_down(self) -> None:
         """Stop answering: connections are cut, new ones refused."""
         self.cut_streams()
@@ -94,6 +104,7 @@ def failure(code: int, reason: str, message: str = "", *, headers: dict[str, str
 async def faulty_server(kubeconfig: Path) -> AsyncIterator[FaultyServer]:
     """A proxy to the cluster of a kubeconfig, which speaks plain HTTP on loopback and needs no credentials."""
     server = FaultyServer()
+    server.release_streams()
     upstream = load_access(kubeconfig)
     credential = await upstream.source.fetch()
     headers = {"Authorization": credential.authorization} if credential.authorization else {}
@@ -141,6 +152,7 @@ async def _handle(server: FaultyServer, session: aiohttp.ClientSession, request:
         server._streams.add(request.transport)
         with contextlib.suppress(ConnectionError, aiohttp.ClientError):
             async for chunk in answer.content.iter_any():
+                await server._flowing.wait()
                 await stream.write(chunk)
         server._streams.discard(request.transport)
         return stream

@@ -142,3 +142,38 @@ async def test_an_eviction_that_fails_is_tried_again(world: World, server: Fault
         server.fail("DELETE", "/pods/low", failure(403, "Forbidden"), times=2)
         await world.pod("high", priorityClassName="system-cluster-critical")
         assert await world.bound("high") == node
+
+
+async def test_a_victim_whose_going_is_not_seen_yet_is_not_replaced_by_another(
+    world: World, server: FaultyServer
+) -> None:
+    for name in "ab":
+        await world.node(name, cpu="1")
+    async with world.scheduling(access=server.access) as scheduler:
+        for name in ("low-1", "low-2"):
+            await world.pod(name, terminationGracePeriodSeconds=0)
+            await world.bound(name)
+
+        def hold(request: web.Request) -> None:
+            if request.method == "DELETE":
+                server.hold_streams()
+
+        server.rules.append(hold)
+        await world.pod("high", priorityClassName="system-cluster-critical")
+        await world.eventually(lambda: _later(any(seen.startswith("DELETE") for seen in server.seen)))
+        await scheduler.evictions.drain()
+        cycles = scheduler.queue.scheduling_cycle
+        scheduler.queue.activate([queued.pod for _, queued in scheduler.queue.pods()])
+        scheduler.loop.wake()
+        await world.eventually(lambda: _later(scheduler.queue.scheduling_cycle > cycles))
+        await scheduler.evictions.drain()
+        server.rules.remove(hold)
+        server.release_streams()
+        await world.bound("high")
+        left = {one["metadata"]["name"] for one in await world.pods()}
+    assert len(left) == 2
+    assert sum(seen.startswith("DELETE") for seen in server.seen) == 1
+
+
+async def _later(value: bool) -> bool:
+    return value

@@ -1,7 +1,8 @@
 """Evicting the victims of preemption, beside the scheduling loop.
 
 The pod they make room for is kept out of the queue meanwhile (PreEnqueue of DefaultPreemption asks `is_under_way`) and
-comes back when its victims go. A pod that is being evicted, or going anyway, is never evicted a second time.
+comes back when its victims go. A pod that is being evicted, or going anyway, is never evicted a second time, and the
+room it leaves is counted on until the cluster shows that it is going: what watches bring lags behind the answers.
 """
 
 import asyncio
@@ -65,6 +66,7 @@ class Evictions:
         self._reporter = reporter
         self.cancel_binding: CancelBinding = lambda _uid: False
         self._under_way: dict[str, _Preemption] = {}
+        #: Victims, by uid, that the cluster does not show as going yet.
         self._leaving: set[str] = set()
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -84,6 +86,7 @@ class Evictions:
         if not victims:
             return
         preemption = self._under_way[pod.uid] = _Preemption(pod, nomination.node_name)
+        self._leaving = {uid for uid in self._leaving if not self._is_seen_to_go(uid)}
         self._leaving.update(victim.uid for victim in victims)
         task = asyncio.get_running_loop().create_task(self._evict_all(preemption, victims))
         self._tasks.add(task)
@@ -96,23 +99,29 @@ class Evictions:
 
     def is_leaving(self, pod: PodInfo) -> bool:
         """Whether the pod is being evicted, or going anyway."""
-        counted = self._cluster.counted(pod.uid)
-        return pod.uid in self._leaving or counted is None or counted.pod.is_terminating
+        return pod.uid in self._leaving or self._is_seen_to_go(pod.uid)
+
+    def _is_seen_to_go(self, uid: str) -> bool:
+        counted = self._cluster.counted(uid)
+        return counted is None or counted.pod.is_terminating
 
     async def _evict_all(self, preemption: _Preemption, victims: Sequence[PodInfo]) -> None:
         """All but the last together, then the last: when that one goes, everything has been asked for."""
         *others, last = victims
         pod = preemption.pod
+        failed = True
         try:
             self._clear_lower_nominations(preemption)
-            failures = await asyncio.gather(*(self._evict(preemption, victim) for victim in others))
-            preemption.last = last
-            failures.append(await self._evict(preemption, last))
+            failed = any(await asyncio.gather(*(self._evict(preemption, victim) for victim in others)))
+            if not failed:
+                preemption.last = last
+                failed = await self._evict(preemption, last)
         finally:
             if self._under_way.get(pod.uid) is preemption:
                 del self._under_way[pod.uid]
-            self._leaving.difference_update(victim.uid for victim in victims)
-        if any(failures):
+            if failed:
+                self._leaving.difference_update(victim.uid for victim in victims)
+        if failed:
             # Some victims may never go, so that no event would wake who waits for the node.
             self._queue.activate([pod, *self._cluster.snapshot.nominations.on(preemption.node_name)])
 
@@ -127,7 +136,9 @@ class Evictions:
         """Evict one pod; whether that failed."""
         pod = preemption.pod
         in_memory = self._evict_in_memory(victim)
-        if not in_memory:
+        if in_memory:
+            self._leaving.discard(victim.uid)
+        else:
             try:
                 await self._evict_by_api(pod, victim)
             except NotFound:
