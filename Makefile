@@ -52,9 +52,9 @@ bench: $(VENV)/.dev ## Measure decisions (and kube-scheduler beside them, where 
 control-plane: $(VENV)/.runtime ## Build etcd, kube-apiserver, kube-scheduler and friends with Go into the user's cache
 	@$(BIN)/python -m tools.control_plane
 
-test-cluster: $(VENV)/.dev ## The cluster tests on a real control plane (skipped with a clear line where Go is missing)
+test-cluster: $(VENV)/.dev ## The cluster tests on a real control plane, its programs on ours (skipped with a clear line where Go is missing)
 	@if $(BIN)/python -m tools.control_plane --check; then \
-	  $(BIN)/python -m tools.control_plane && MOORAGE_TEST_CLUSTER=real $(BIN)/python -m pytest -q -m cluster; \
+	  $(BIN)/python -m tools.control_plane && MOORAGE_TEST_CLUSTER=real $(BIN)/python -m pytest -q -m "cluster or stock"; \
 	else \
 	  echo "test-cluster skipped: no control plane binaries, and no Go to build them with"; \
 	fi

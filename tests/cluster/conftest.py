@@ -19,7 +19,7 @@ from typing import Any
 import pytest
 import yaml
 from tests.cluster.scheduler_world import World, make_world
-from tools.control_plane.binaries import folder
+from tools.control_plane.binaries import any_kubectl
 from tools.control_plane.processes import Process
 from tools.control_plane.running import Access, ControlPlane, kubectl, run
 
@@ -64,9 +64,9 @@ def control_plane() -> Iterator[ControlPlane]:
 @pytest.fixture(name="kubectl", scope="session")
 def kubectl_fixture(cluster: Access) -> Kubectl:
     """kubectl against the cluster under test: `kubectl("get", "pods", stdin="...")` gives what it prints."""
-    program = folder() / "kubectl"
-    if not program.exists():
-        pytest.skip(f"needs kubectl in {folder()} (make control-plane)")
+    program = any_kubectl()
+    if program is None:
+        pytest.skip("needs kubectl (make control-plane)")
     return lambda *arguments, stdin="": kubectl(program, cluster, *arguments, stdin=stdin)
 
 

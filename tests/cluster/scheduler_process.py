@@ -72,6 +72,9 @@ async def scheduler_process(
         child = await asyncio.create_subprocess_exec(*command, stdout=output, stderr=output)
     try:
         yield SchedulerProcess(child, port, log)
+    except BaseException:
+        print(f"--- the scheduler on port {port} said:\n{log.read_text()}")
+        raise
     finally:
         if child.returncode is None:
             child.kill()

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import uuid
@@ -11,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.control_plane.binaries import folder
+from tools.control_plane.binaries import any_kubectl, folder
 from tools.control_plane.processes import Process
 
 HERE = Path(__file__).parent
@@ -71,8 +70,9 @@ class Kubectl:
         return done.stdout
 
     def apply(self, *objects: Json) -> str:
-        """Apply objects."""
-        return self("apply", "-f", "-", stdin="\n---\n".join(json.dumps(obj) for obj in objects))
+        """Apply objects. Several as one list: older versions read no JSON documents one after the other."""
+        document = objects[0] if len(objects) == 1 else {"apiVersion": "v1", "kind": "List", "items": objects}
+        return self("apply", "-f", "-", stdin=json.dumps(document))
 
     def get(self, *arguments: str) -> Json:
         """Get as JSON."""
@@ -94,11 +94,10 @@ def namespace() -> str:
 @pytest.fixture
 def kubectl(kubeconfig: Path, namespace: str) -> Iterator[Kubectl]:
     """kubectl of the control plane's version, or whatever is installed."""
-    built = folder() / "kubectl"
-    path = str(built) if built.exists() else shutil.which("kubectl")
+    path = any_kubectl()
     if path is None:
         pytest.skip("needs kubectl (make control-plane)")
-    found = Kubectl(path, kubeconfig, namespace)
+    found = Kubectl(str(path), kubeconfig, namespace)
     found("create", "namespace", namespace)
     yield found
     found("delete", "namespace", namespace, "--wait=false")

@@ -76,6 +76,18 @@ def test_apply_refuses_unknown_fields(kubectl: Kubectl) -> None:
     assert 'unknown field "spec.nosuch"' in done.stderr
 
 
+def test_apply_checks_the_items_of_a_list_itself(kubectl: Kubectl) -> None:
+    """For lists kubectl does the server's work, by the schemas that it asks for in protobuf."""
+    resources = {"requests": {"cpu": 1, "memory": "1Gi"}}
+    probe = {"httpGet": {"port": 80}}
+    good = pod("a", containers=[container(resources=resources, livenessProbe=probe)])
+    assert kubectl.apply(good, pod("b")) == "pod/a created\npod/b created\n"
+    listed = {"apiVersion": "v1", "kind": "List", "items": [pod("c", nosuch=1)]}
+    done = kubectl.run("apply", "-f", "-", stdin=json.dumps(listed))
+    assert done.returncode == 1
+    assert 'unknown field "nosuch" in io.k8s.api.core.v1.PodSpec' in done.stderr
+
+
 def test_invalid_objects_are_refused_with_every_fault(kubectl: Kubectl) -> None:
     bad = pod("a", restartPolicy="Sometimes", tolerations=[{"key": "a", "operator": "Exists", "value": "x"}])
     done = kubectl.run("create", "-f", "-", stdin=json.dumps(bad))

@@ -13,6 +13,8 @@ from tools.control_plane.processes import Process, free_ports
 Json = dict[str, Any]
 Kubectl = Any
 
+pytestmark = pytest.mark.stock
+
 PATIENCE = 60.0
 CONTROLLERS = (
     "deployment-controller,replicaset-controller,job-controller,garbage-collector-controller,disruption-controller"

@@ -39,6 +39,15 @@ def folder() -> Path:
     return assets_folder() or cache_folder()
 
 
+def any_kubectl() -> Path | None:
+    """kubectl of the control plane's version, or whatever is installed."""
+    built = folder() / "kubectl"
+    if built.exists():
+        return built
+    installed = shutil.which("kubectl")
+    return Path(installed) if installed else None
+
+
 def missing(where: Path) -> list[str]:
     """The programs that `where` lacks and that a control plane from there needs."""
     needed = ESSENTIAL if where == assets_folder() else tuple(PACKAGES)

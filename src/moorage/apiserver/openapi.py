@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from moorage.apiserver import media, status
+from moorage.apiserver import media, openapi_protobuf, status
 from moorage.apiserver.fields.schema import Field, Type, struct
 from moorage.apiserver.kinds import Kind
 from moorage.apiserver.registry import Registry, Resource
@@ -56,19 +56,20 @@ class OpenApi:
         if self._generation != self.registry.generation:
             self._generation = self.registry.generation
             self._documents = {}
-        if path == "/openapi/v2":
-            _check_accept(accept)
-        body = self._documents.get(path)
+        form = _version2_form(accept) if path == "/openapi/v2" else media.JSON
+        key = f"{path} {form}"
+        body = self._documents.get(key)
         if body is None:
             document = self._make(path)
             if document is None:
                 return None
-            body = self._documents[path] = media.encode(document)
+            encode = media.encode if form == media.JSON else openapi_protobuf.encode
+            body = self._documents[key] = encode(document)
         tag = hashlib.sha256(body).hexdigest().upper()
         headers = {"ETag": f'"{tag}"'}
         if "hash" in query:
             headers["Cache-Control"] = "public, immutable"
-        return body, media.JSON, headers
+        return body, form, headers
 
     def _make(self, path: str) -> Json | None:
         if path == "/openapi/v2":
@@ -108,11 +109,15 @@ class OpenApi:
         }
 
 
-def _check_accept(accept: str) -> None:
-    """Version 2 is asked for in protobuf first by some clients; we have JSON only, and say so."""
-    types = [part.partition(";")[0].strip() for part in accept.split(",")]
-    if accept and not any(each in (media.JSON, "*/*", "application/*") for each in types):
-        raise status.not_acceptable((media.JSON,))
+def _version2_form(accept: str) -> str:
+    """The first form a client accepts that version 2 comes in; kubectl takes it in protobuf only."""
+    for part in accept.split(",") if accept else ("*/*",):
+        name = part.partition(";")[0].strip()
+        if name in (openapi_protobuf.ASKED_TYPE, openapi_protobuf.MEDIA_TYPE):
+            return openapi_protobuf.MEDIA_TYPE
+        if name in (media.JSON, "*/*", "application/*"):
+            return media.JSON
+    raise status.not_acceptable((media.JSON, openapi_protobuf.MEDIA_TYPE))
 
 
 def _document_name(kind: Kind) -> str:
