@@ -156,10 +156,10 @@ class ClassColumns:
                     if one.filter.scope is Scope.NODE:
                         by_node &= self._judge(one, rows)
                 stage.passing_by_node[rows] = by_node
-            passing = stage.passing_by_node[rows]
+            passing = stage.passing_by_node.take(rows)
             for one in stage.moving:
                 passing &= self._judge(one, rows)
-            if scope is Scope.NODE or (passing != stage.passing[rows]).any():
+            if scope is Scope.NODE or np.count_nonzero(passing != stage.passing.take(rows)):
                 stage.passing[rows] = passing
                 self._first_rows = None
 

@@ -202,7 +202,7 @@ class NodeScore:
         with blame(self.name, "Score"):
             scores: Scores = self._many(state, pod, nodes, rows)
         self._check_shape(scores, rows, "Score")
-        if len(scores) and not self._is_possible(int(scores.min()), int(scores.max())):
+        if len(scores) and not self._is_possible(int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))):
             self._check(scores, nodes, rows)
         return scores
 

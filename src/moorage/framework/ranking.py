@@ -115,7 +115,7 @@ class KeptScores:
         self._base[rows] = self._moved(rows)
 
     def _moved(self, rows: Rows) -> Scores:
-        base: Scores = self._fixed[rows]
+        base: Scores = self._fixed.take(rows)
         for one in self._moving:
             scores = one.many(self._state, self._pod, self._nodes, rows)
             base += scores if one.weight == 1 else scores * one.weight
@@ -148,7 +148,7 @@ class KeptScores:
         base = self._moved(rows)
         self._base[rows] = base
         if self._ranked is not None:
-            self._ranked[rows] = np.where(passing[rows], base + self._normalized[rows], -1)
+            self._ranked[rows] = np.where(passing.take(rows), base + self._normalized.take(rows), -1)
 
     def few_pods_changed(self, rows: Iterable[int], passing: Mask) -> None:
         """The same for a few rows, one by one."""

@@ -74,7 +74,7 @@ def best_rows(rows: Rows, totals: Scores) -> Rows:
 
 def one_of_the_best(ranked: Scores, random: Random) -> int:
     """A random row among those with the highest rank, each as likely as any other."""
-    best = ranked == ranked.max()
+    best = ranked == np.maximum.reduce(ranked)
     count = int(np.count_nonzero(best))
     return _nth_true(best, random.randrange(count) if count > 1 else 0)
 
@@ -89,4 +89,4 @@ def _nth_true(mask: NDArray[np.bool_], n: int) -> int:
         start = block * BLOCK
         n -= int(upto[block - 1]) if block else 0
     rest = mask[start : start + BLOCK] if start < whole else mask[start:]
-    return start + int(np.flatnonzero(rest)[n])
+    return start + int(rest.nonzero()[0][n])

@@ -12,7 +12,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.points import MAX_SCORE, Scope, Scores
 from moorage.framework.status import SKIP, Status
-from moorage.plugins.node_resources.demand import Amounts, Demand, ShareColumn
+from moorage.plugins.node_resources.demand import Amounts, Demand, ShareColumn, all_offered
 
 _STATE = "NodeResourcesBalancedAllocation"
 
@@ -46,7 +46,7 @@ class NodeResourcesBalancedAllocation:
         """The same for many rows."""
         demand: Demand = state.read(_STATE)
         columns = demand.columns(nodes, rows)
-        if len(columns) == 2 and all(one.allocatable.all() for one in columns):
+        if len(columns) == 2 and all_offered(columns):
             return _change_of_two(*columns)
         after = _balance_many([(one.requested, one.allocatable) for one in columns], len(rows))
         before = _balance_many([(one.used, one.allocatable) for one in columns], len(rows))

@@ -41,6 +41,11 @@ class ShareColumn(NamedTuple):
     weight: int
 
 
+def all_offered(columns: Sequence[ShareColumn]) -> bool:
+    """Whether every row offers everything that is scored: the usual case by far."""
+    return all(np.count_nonzero(one.allocatable) == len(one.allocatable) for one in columns)
+
+
 class Demand:
     """The scored resources of a pod. `with_defaults` counts cpu and memory with the defaults for empty requests."""
 
@@ -67,8 +72,8 @@ class Demand:
         """The shares of many rows."""
         columns = []
         for one in self._wanted:
-            used = self._used_column(nodes, one.name)[rows]
-            columns.append(ShareColumn(used, used + one.amount, nodes.allocatable(one.name)[rows], one.weight))
+            used = self._used_column(nodes, one.name).take(rows)
+            columns.append(ShareColumn(used, used + one.amount, nodes.allocatable(one.name).take(rows), one.weight))
         return columns
 
     def _used(self, node: NodeInfo, name: str) -> int:

@@ -82,11 +82,11 @@ class NodeResourcesFit:
         """The same: each thing lacking is a bit, each combination of bits that occurs a status."""
         needs: list[tuple[str, int]] = state.read(_FILTER_STATE)
         free = nodes.resources.free
-        lacking = free(PODS)[rows] < 1
+        lacking = free(PODS).take(rows) < 1
         for name, amount in needs:
-            lacking |= free(name)[rows] < amount
+            lacking |= free(name).take(rows) < amount
         codes = np.zeros(len(rows), dtype=np.intp)
-        if not lacking.any():
+        if not np.count_nonzero(lacking):
             return Verdicts(codes, ())
         found, codes[lacking] = np.unique(self._bits(needs, nodes, rows[lacking]), return_inverse=True)
         codes[lacking] += 1

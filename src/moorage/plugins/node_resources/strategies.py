@@ -7,7 +7,7 @@ import numpy as np
 
 from moorage.config.args import ScoringStrategy, UtilizationShapePoint
 from moorage.framework.points import MAX_SCORE, Scores
-from moorage.plugins.node_resources.demand import Amounts, Share, ShareColumn
+from moorage.plugins.node_resources.demand import Amounts, Share, ShareColumn, all_offered
 
 #: A shape's scores go to 10, the framework's to 100.
 SHAPE_SCALE = 10
@@ -31,8 +31,7 @@ class Strategy:
     def score_many(self, columns: Sequence[ShareColumn], count: int) -> Scores:
         """The scores of `count` rows."""
         total = np.zeros(count, dtype=np.int64)
-        if columns and all(column.allocatable.all() for column in columns):
-            # The usual case by far: every node offers everything that is scored.
+        if columns and all_offered(columns):
             for column in columns:
                 score = self._many(column.requested, column.allocatable)
                 total += score if column.weight == 1 else score * column.weight
