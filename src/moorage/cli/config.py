@@ -10,6 +10,8 @@ from moorage.cli.plugins import PluginOption, make_registry
 
 if TYPE_CHECKING:
     from moorage.config import Config, Profile
+    from moorage.config.oldversions import PolicyConfigMap
+    from moorage.config.policy import Conversion
 
 app = typer.Typer(no_args_is_help=True, help="Check, show and convert scheduler configurations.")
 
@@ -73,20 +75,95 @@ def view(
 
 @app.command()
 def convert(
-    file: Annotated[str, typer.Argument(metavar="POLICY", help="A Policy file; - reads standard input.")],
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="A Policy or an old configuration; - reads standard input.")
+    ] = "",
+    policy: Annotated[
+        str, typer.Option(metavar="FILE", help="The policy a v1alpha1 configuration names, where it stands elsewhere.")
+    ] = "",
+    policy_configmap: Annotated[
+        str, typer.Option(metavar="[NAMESPACE/]NAME", help="Convert the policy in this ConfigMap.")
+    ] = "",
+    kubeconfig: Annotated[str, typer.Option(help="How to reach the cluster, where a ConfigMap has to be read.")] = "",
 ) -> None:
-    """Turn an old Policy file (up to 1.22) into a KubeSchedulerConfiguration; notes go to standard error."""
-    from moorage.config.policy import convert_policy
-    from moorage.errors import InputError
+    """Turn a Policy (up to 1.22) or a configuration of v1alpha1 to v1beta3 into today's form.
+
+    What a v1alpha1 configuration says of a policy is followed: the file it names or one of that name beside it, or
+    the ConfigMap (with --kubeconfig). Notes on what has no equivalent go to standard error.
+    """
+    from moorage.config.oldversions import PolicyConfigMap
+    from moorage.errors import MoorageError
     from moorage.values import yaml
 
+    if bool(file) == bool(policy_configmap):
+        raise typer.BadParameter("expected a FILE, or --policy-configmap")
     try:
-        conversion = convert_policy(_read(file), source=file)
-    except InputError as error:
+        if policy_configmap:
+            namespace, _, name = policy_configmap.rpartition("/")
+            conversion = _convert_config_map(PolicyConfigMap(namespace or "kube-system", name), kubeconfig)
+        else:
+            conversion = _convert_file(file, policy, kubeconfig)
+    except MoorageError as error:
         raise _refusal(error) from None
     typer.echo(yaml.dump(conversion.document), nl=False)
     for note in conversion.notes:
         typer.echo(f"note: {note}", err=True)
+
+
+def _convert_file(file: str, policy: str, kubeconfig: str) -> "Conversion":
+    from moorage.config.oldversions import PolicyConfigMap, convert_document, named_policy, read_document
+
+    document = read_document(_read(file), source=file)
+    named = named_policy(document, source=file)
+    text: str | bytes | None = None
+    source = policy
+    if policy:
+        text = _read(policy)
+    elif isinstance(named, PolicyConfigMap):
+        text, source = _read_config_map(named, kubeconfig), f"ConfigMap {named.namespace}/{named.name}"
+    elif named is not None:
+        source = _policy_file(file, named.path)
+        text = _read(source)
+    return convert_document(document, source=file, policy=text, policy_source=source)
+
+
+def _policy_file(file: str, named: str) -> str:
+    """The file a configuration names, or, where there is none, the one of that name beside the configuration."""
+    from moorage.errors import InputError
+
+    beside = (Path() if file == _STDIN else Path(file).parent) / Path(named).name
+    for path in (Path(named), beside):
+        if path.exists():
+            return str(path)
+    problem = f"neither {named} nor {beside} is there: name the policy with --policy FILE"
+    raise InputError(problem, where=f"{file}: algorithmSource.policy.file.path")
+
+
+def _convert_config_map(named: "PolicyConfigMap", kubeconfig: str) -> "Conversion":
+    from moorage.config.policy import convert_policy
+
+    return convert_policy(_read_config_map(named, kubeconfig), source=f"ConfigMap {named.namespace}/{named.name}")
+
+
+def _read_config_map(named: "PolicyConfigMap", kubeconfig: str) -> str:
+    import asyncio
+
+    import msgspec
+
+    from moorage.config.oldversions import POLICY_KEY
+    from moorage.errors import InputError
+    from moorage.kube.access import load_access
+    from moorage.kube.paths import resource_of
+    from moorage.kube.transport import Client
+
+    async def read() -> bytes:
+        async with Client(load_access(kubeconfig)) as client:
+            return await client.get(resource_of("ConfigMap").path(named.namespace, named.name))
+
+    data = msgspec.json.decode(asyncio.run(read())).get("data") or {}
+    if POLICY_KEY not in data:
+        raise InputError(f"has no key {POLICY_KEY}", where=f"ConfigMap {named.namespace}/{named.name}")
+    return str(data[POLICY_KEY])
 
 
 def _load(file: str, plugins: list[str] | None) -> "Config":

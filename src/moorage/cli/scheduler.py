@@ -8,12 +8,50 @@ import typer
 from moorage.cli.goflags import GoFlagsCommand, boolean, duration
 
 _BAD_INPUT = 2
+_POLICY_FLAGS = (
+    "--policy-config-file",
+    "--policy-configmap",
+    "--policy-configmap-namespace",
+    "--use-legacy-policy-config",
+    "--algorithm-provider",
+)
 
 
 class SchedulerCommand(GoFlagsCommand):
-    """kube-scheduler's flags."""
+    """kube-scheduler's flags; those of before 1.23 that named a policy answer with what to run instead."""
 
     booleans: ClassVar[frozenset[str]] = frozenset({"--leader-elect"})
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Answer the flags that are gone, and read the rest."""
+        answer = _answer_to_policy_flags(args)
+        if answer:
+            typer.echo(answer, err=True)
+            raise typer.Exit(_BAD_INPUT)
+        return super().parse_args(ctx, args)
+
+
+def _answer_to_policy_flags(args: list[str]) -> str:
+    """The command that turns what these flags name into a file for --config; "" where none of them is given."""
+    given: dict[str, str] = {}
+    for index, arg in enumerate(args):
+        name, equals, value = arg.partition("=")
+        if name in _POLICY_FLAGS:
+            given[name] = value if equals else (args[index + 1] if index + 1 < len(args) else "")
+    if not given:
+        return ""
+    flag = next(iter(given))
+    if "--policy-configmap" in given:
+        namespace = given.get("--policy-configmap-namespace") or "kube-system"
+        what = f" --policy-configmap {namespace}/{given['--policy-configmap'] or 'NAME'}"
+    elif "--policy-config-file" in given:
+        what = f" {given['--policy-config-file'] or 'FILE'}"
+    else:
+        return f"{flag} is gone since 1.23: leave it out, and say in a file for --config which plugins run"
+    return (
+        f"{flag} is gone since 1.23: run `moorage config convert{what} > scheduler.yaml` once, "
+        "and start with --config scheduler.yaml"
+    )
 
 
 def scheduler(

@@ -7,7 +7,7 @@ Knows names and arguments of plugins, not their code. The way of a file:
     defaults  what the file leaves out; the user's plugins merged with the default ones
     validation, argvalidation   kube-scheduler's rules, with its field paths
     expand    the plugins at each extension point, in running order, with weights
-    policy    the file format of before 1.23, turned into today's
+    versions, policy, oldversions, oldplugins   the forms of before v1, turned into today's
 """
 
 from moorage.config.args import (

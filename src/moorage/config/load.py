@@ -22,6 +22,7 @@ from moorage.config.types import (
     ProfileSection,
 )
 from moorage.config.validation import validate
+from moorage.config.versions import convert_hint
 from moorage.errors import InputError
 from moorage.values import yaml
 
@@ -92,6 +93,9 @@ def parse_config(
     written = KubeSchedulerConfiguration()
     if document is not None:
         written = decode_configuration(document, faults)
+        hint = convert_hint(document, source) if faults else ""
+        if hint:
+            faults[-1] = msgspec.structs.replace(faults[-1], problem=f"{faults[-1].problem}: {hint}")
     _raise(faults, source)
     complete = with_defaults(written, gates)
     _raise(list(validate(complete, gates)), source)

@@ -11,11 +11,11 @@ from moorage.config.fields import ConfigErrors, Fault, shown
 from moorage.config.load import parse_config
 from moorage.config.points import EXTENSION_POINTS, IN_TREE_POINTS
 from moorage.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND, Extender
+from moorage.config.versions import POLICY
 from moorage.errors import InputError
 from moorage.values import yaml
 from moorage.values.duration import Duration
 
-_POLICY = "Policy"
 _POLICY_VERSIONS = ("v1", API_VERSION)
 _FILTERING = frozenset({"preFilter", "filter", "reserve", "preBind"})
 _SCORING = frozenset({"preScore", "score"})
@@ -45,7 +45,7 @@ def convert_policy(text: str | bytes, *, source: str = "") -> Conversion:
     if policy is None or len(faults) > len(unknown):
         raise ConfigErrors(faults, source=source)
     converter = _Converter()
-    converter.notes += (f"{fault.path} is not a field of a {_POLICY} and is left out" for fault in unknown)
+    converter.notes += (f"{fault.path} is not a field of a {POLICY} and is left out" for fault in unknown)
     converter.convert(policy)
     if converter.faults:
         raise ConfigErrors(converter.faults, source=source)
@@ -56,10 +56,10 @@ def convert_policy(text: str | bytes, *, source: str = "") -> Conversion:
 
 def _check_type_meta(document: Any, faults: list[Fault]) -> None:
     if not isinstance(document, Mapping):
-        faults.append(Fault("", f"expected a {_POLICY}, got {shown(document)}", "decode"))
+        faults.append(Fault("", f"expected a {POLICY}, got {shown(document)}", "decode"))
         return
-    if document.get("kind") != _POLICY:
-        problem = f'expected "{_POLICY}", got {shown(document.get("kind"))}'
+    if document.get("kind") != POLICY:
+        problem = f'expected "{POLICY}", got {shown(document.get("kind"))}'
         faults.append(Fault("kind", problem, "decode"))
     if document.get("apiVersion") not in _POLICY_VERSIONS:
         problem = f'expected "{_POLICY_VERSIONS[0]}", got {shown(document.get("apiVersion"))}'

@@ -1,7 +1,10 @@
 """moorage config validate, view and convert."""
 
 import json
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from typer.testing import CliRunner, Result
@@ -84,8 +87,102 @@ def test_convert() -> None:
     assert result.stderr.startswith("note: ")
 
 
-def test_convert_refuses() -> None:
+def test_convert_leaves_todays_form() -> None:
     result = run("convert", "-", stdin=GOOD)
+    assert result.exit_code == 0
+    assert result.stderr == "note: the file is in today's form already\n"
+
+
+def test_convert_refuses() -> None:
+    result = run("convert", "-", stdin="kind: Pod")
     assert result.exit_code == 2
     assert '-: kind: expected "Policy"' in result.stderr
     assert result.stdout == ""
+
+
+ALPHA = """apiVersion: kubescheduler.config.k8s.io/v1alpha1
+kind: KubeSchedulerConfiguration
+algorithmSource: {policy: {file: {path: /etc/kubernetes/not-here/policy.json}}}
+"""
+POLICY = '{"kind": "Policy", "apiVersion": "v1", "extenders": [{"urlPrefix": "http://e", "filterVerb": "filter"}]}'
+
+
+def test_convert_finds_the_policy_beside_the_configuration(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text(ALPHA)
+    refused = run("convert", str(tmp_path / "config.yaml"))
+    assert refused.exit_code == 2
+    assert "--policy FILE" in refused.stderr
+    (tmp_path / "policy.json").write_text(POLICY)
+    result = run("convert", str(tmp_path / "config.yaml"))
+    assert result.exit_code == 0, result.stderr
+    assert parse_config(yaml.load(result.stdout, strict=True)).extenders[0].url_prefix == "http://e"
+
+
+def test_convert_takes_the_policy_it_is_told(tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text(POLICY.replace("http://e", "http://other"))
+    result = run("convert", "-", "--policy", str(tmp_path / "other.json"), stdin=ALPHA)
+    assert result.exit_code == 0, result.stderr
+    assert parse_config(yaml.load(result.stdout, strict=True)).extenders[0].url_prefix == "http://other"
+
+
+def test_convert_wants_one_thing_to_convert(good: str) -> None:
+    assert run("convert").exit_code == 2
+    assert run("convert", good, "--policy-configmap", "a/b").exit_code == 2
+
+
+@pytest.fixture
+def cluster(tmp_path: Path) -> Iterator[str]:
+    """A kubeconfig for a server that has one ConfigMap, kube-system/scheduler-policy."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            found = self.path == "/api/v1/namespaces/kube-system/configmaps/scheduler-policy"
+            body = json.dumps({"kind": "ConfigMap", "data": {"policy.cfg": POLICY}} if found else {}).encode()
+            self.send_response(200 if found else 404)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *args: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    Thread(target=server.serve_forever, daemon=True).start()
+    config = {
+        "clusters": [{"name": "c", "cluster": {"server": f"http://127.0.0.1:{server.server_address[1]}"}}],
+        "contexts": [{"name": "c", "context": {"cluster": "c"}}],
+        "current-context": "c",
+    }
+    (tmp_path / "kubeconfig").write_text(json.dumps(config))
+    yield str(tmp_path / "kubeconfig")
+    server.shutdown()
+    server.server_close()
+
+
+def test_convert_reads_the_policy_from_a_config_map(cluster: str) -> None:
+    named = ALPHA.replace("file: {path: /etc/kubernetes/not-here/policy.json}", "configMap: {name: scheduler-policy}")
+    for result in (
+        run("convert", "--policy-configmap", "kube-system/scheduler-policy", "--kubeconfig", cluster),
+        run("convert", "-", "--kubeconfig", cluster, stdin=named),
+    ):
+        assert result.exit_code == 0, result.stderr
+        assert parse_config(yaml.load(result.stdout, strict=True)).extenders[0].url_prefix == "http://e"
+    assert run("convert", "--policy-configmap", "gone", "--kubeconfig", cluster).exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "answer"),
+    [
+        (["--policy-config-file=p.json"], "moorage config convert p.json > scheduler.yaml"),
+        (["--policy-config-file", "p.json"], "moorage config convert p.json > scheduler.yaml"),
+        (["--policy-configmap", "m"], "convert --policy-configmap kube-system/m >"),
+        (["--policy-configmap=m", "--policy-configmap-namespace=n"], "convert --policy-configmap n/m >"),
+        (["--algorithm-provider=DefaultProvider"], "--algorithm-provider is gone"),
+    ],
+)
+def test_flags_of_old_answer_with_the_command(arguments: list[str], answer: str) -> None:
+    from moorage.cli.main import app as moorage
+
+    result = CliRunner().invoke(moorage, ["scheduler", *arguments])
+    assert result.exit_code == 2
+    assert answer in result.stderr

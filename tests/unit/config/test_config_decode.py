@@ -137,7 +137,8 @@ def test_whole_numbers_of_yaml_are_integers() -> None:
         ),
         (
             "apiVersion: kubescheduler.config.k8s.io/v1beta3\nkind: KubeSchedulerConfiguration",
-            'f.yaml: apiVersion: expected "kubescheduler.config.k8s.io/v1", got "kubescheduler.config.k8s.io/v1beta3"',
+            'f.yaml: apiVersion: expected "kubescheduler.config.k8s.io/v1", got "kubescheduler.config.k8s.io/v1beta3": '
+            "run `moorage config convert f.yaml` to have it in today's form",
         ),
     ],
 )
