@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from moorage.errors import ObjectError
-from moorage.objects import coordination, node, pod, storage, workload
+from moorage.objects import claim, coordination, device, node, pod, storage, workload
 from moorage.objects.meta import KubeObject
 
 T = TypeVar("T")
@@ -32,6 +32,11 @@ KINDS: Mapping[str, type[KubeObject]] = {
         workload.PodDisruptionBudget,
         workload.PriorityClass,
         workload.PodGroup,
+        claim.ResourceClaim,
+        claim.ResourceClaimTemplate,
+        device.ResourceSlice,
+        device.DeviceClass,
+        device.DeviceTaintRule,
         coordination.Lease,
         coordination.Event,
     )

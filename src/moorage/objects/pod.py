@@ -107,6 +107,21 @@ class PodResourceClaimStatus(Struct, frozen=True, gc=False):
     resource_claim_name: str = ""
 
 
+class ContainerResourceRequest(Struct, frozen=True, gc=False):
+    """Which request of the claim for extended resources stands for a container's resource."""
+
+    container_name: str = ""
+    resource_name: str = ""
+    request_name: str = ""
+
+
+class ExtendedResourceClaimStatus(Struct, frozen=True):
+    """The claim that was made for the pod's extended resources."""
+
+    resource_claim_name: str = ""
+    request_mappings: tuple[ContainerResourceRequest, ...] = ()
+
+
 class PodStatus(Struct, frozen=True):
     """status: where the pod stands."""
 
@@ -119,6 +134,7 @@ class PodStatus(Struct, frozen=True):
     resources: ResourceRequirements | None = None
     allocated_resources: Quantities = {}
     resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
+    extended_resource_claim_status: ExtendedResourceClaimStatus | None = None
 
 
 class Pod(KubeObject, frozen=True):
