@@ -1,0 +1,202 @@
+"""What a decision may need to hear from outside: extenders, what they are asked, and what they said.
+
+Nothing here talks to anybody. A decision that lacks an answer ends in a Question; whoever drives it asks, adds the
+answer to the pod's Answers and decides the pod again, from the beginning and on the cluster as it then is. What
+extenders say is kept by node name: a node that was not asked about is out.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from moorage.columns import PodInfo
+from moorage.config.types import Extender as ExtenderConfig
+
+MAX_EXTENDER_SCORE: Final = 10
+"""Extenders score in tens at most, where plugins score in hundreds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extender:
+    """A webhook as a decision sees it: what it is asked, about which pods, and what its answer counts."""
+
+    #: Its urlPrefix: what logs, metrics and messages call it.
+    name: str
+    #: Its place in the configuration: extenders are asked in this order, and two may share a URL.
+    place: int = 0
+    filters: bool = False
+    prioritizes: bool = False
+    preempts: bool = False
+    binds: bool = False
+    weight: int = 1
+    #: Whether the pod goes on without it where it breaks.
+    ignorable: bool = False
+    #: Whether it is sent names of nodes, and identifiers of victims, instead of whole objects.
+    node_cache_capable: bool = False
+    #: It sees pods only that name one of these resources; empty for all pods.
+    managed_resources: frozenset[str] = frozenset()
+
+    @classmethod
+    def of(cls, config: ExtenderConfig, place: int) -> "Extender":
+        """The extender that the configuration has at this place."""
+        return cls(
+            config.url_prefix,
+            place,
+            filters=bool(config.filter_verb),
+            prioritizes=bool(config.prioritize_verb),
+            preempts=bool(config.preempt_verb),
+            binds=bool(config.bind_verb),
+            weight=config.weight,
+            ignorable=config.ignorable,
+            node_cache_capable=config.node_cache_capable,
+            managed_resources=frozenset(resource.name for resource in config.managed_resources),
+        )
+
+    def is_interested(self, pod: PodInfo) -> bool:
+        """Whether it has a say about the pod. Overhead and resources of the pod as a whole are not looked at."""
+        if not self.managed_resources:
+            return True
+        return any(
+            not self.managed_resources.isdisjoint((*container.resources.requests, *container.resources.limits))
+            for container in (*pod.spec.containers, *pod.spec.init_containers)
+        )
+
+
+# --------------------------------------------------------------------------------------------------------- questions
+
+
+@dataclass(frozen=True, slots=True)
+class FilterQuestion:
+    """Which of these nodes will the extender have the pod on?"""
+
+    pod: PodInfo
+    extender: Extender
+    nodes: tuple[str, ...]
+    #: Whether it is about the node promised to the pod, which is tried before, and apart from, all others.
+    is_promised: bool = False
+    #: Where the next search shall start (see Answers) if this attempt ends with the nodes asked about here.
+    next_start: int = 0
+    round: int = 0
+
+    @property
+    def key(self) -> Hashable:
+        """What the answer is found by."""
+        return "filter", self.extender.place, self.is_promised
+
+
+@dataclass(frozen=True, slots=True)
+class PrioritizeQuestion:
+    """How good are these nodes? Asked of several extenders at the same time."""
+
+    pod: PodInfo
+    extenders: tuple[Extender, ...]
+    nodes: tuple[str, ...]
+    next_start: int = 0
+    round: int = 0
+
+    @property
+    def key(self) -> Hashable:
+        """What the answer is found by."""
+        return "prioritize"
+
+
+@dataclass(frozen=True, slots=True)
+class Victims:
+    """Pods that would have to go from a node, the most important first, and how many of them a budget guards."""
+
+    pods: tuple[PodInfo, ...]
+    violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptQuestion:
+    """Which of these nodes may be preempted on, and whom would it cost there?"""
+
+    pod: PodInfo
+    extender: Extender
+    victims: Mapping[str, Victims]
+    next_start: int = 0
+    round: int = 0
+
+    @property
+    def key(self) -> Hashable:
+        """What the answer is found by."""
+        return "preempt", self.extender.place
+
+
+Question = FilterQuestion | PrioritizeQuestion | PreemptQuestion
+
+
+# ----------------------------------------------------------------------------------------------------------- answers
+
+
+@dataclass(frozen=True, slots=True)
+class FilterAnswer:
+    """The nodes that pass; why others do not, by name. Nodes in neither are out without a word."""
+
+    passed: frozenset[str]
+    failed: Mapping[str, str] = field(default_factory=dict)
+    #: Those that no preemption would help.
+    unresolvable: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class PrioritizeAnswer:
+    """Scores by node, by the place of the extender that gave them. Extenders that broke are left out."""
+
+    scores: Mapping[int, Mapping[str, int]]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenVictims:
+    """Victims by uid, as an extender names them."""
+
+    uids: tuple[str, ...]
+    violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptAnswer:
+    """The nodes on which preemption may go on, with the victims it would then cost."""
+
+    victims: Mapping[str, ChosenVictims]
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """The extender could not be asked, or answered junk."""
+
+    message: str
+
+
+Answer = FilterAnswer | PrioritizeAnswer | PreemptAnswer | Broken
+
+
+@dataclass(frozen=True, slots=True)
+class Answers:
+    """All that a pod's decision is handed beside the cluster: what belongs to one attempt and outlives a question.
+
+    Never changed: `answered` gives another. Decisions with the same answers on the same cluster are the same.
+    """
+
+    #: What all chance in the attempt comes from.
+    seed: int = 0
+    #: Where the search for nodes starts, if it does not look at all of them.
+    start: int = 0
+    given: Mapping[Hashable, tuple[Question, Answer]] = field(default_factory=dict)
+    #: Whether a missing answer may be asked for; if not, the extender is left out and the outcome says so.
+    may_ask: bool = True
+    #: How often the nodes that extenders allowed had all gone by when the answer came, so that they were asked anew.
+    round: int = 0
+    #: Where the next search shall start, once the nodes to ask about are found.
+    next_start: int | None = None
+
+    def answered(self, question: Question, answer: Answer) -> "Answers":
+        """These answers and one more. What was said in an earlier round counts no more."""
+        given = {} if question.round > self.round else self.given
+        return replace(
+            self,
+            given={**given, question.key: (question, answer)},
+            round=question.round,
+            next_start=question.next_start,
+        )
