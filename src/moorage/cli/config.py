@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moorage.cli.plugins import PluginOption, make_registry
+from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
-    from moorage.config import Config, Profile
+    from moorage.config import Config, Features, Profile
     from moorage.config.oldversions import PolicyConfigMap
     from moorage.config.policy import Conversion
 
@@ -31,14 +32,20 @@ class Output(StrEnum):
 def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Configurations; - reads standard input.")],
     plugin: PluginOption = None,
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
 ) -> None:
     """Check KubeSchedulerConfiguration files as kube-scheduler would: one line for each fault."""
     from moorage.errors import InputError
 
+    try:
+        features = make_features(emulated_version, feature_gates)
+    except InputError as error:
+        raise _refusal(error) from None
     refused = False
     for file in files:
         try:
-            config = _load(file, plugin)
+            config = _load(file, plugin, features)
         except InputError as error:
             typer.echo(str(error), err=True)
             refused = True
@@ -54,6 +61,8 @@ def view(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A configuration; - reads standard input.")],
     output: Annotated[Output, typer.Option("-o", "--output", help="How to show it.")] = Output.TABLE,
     plugin: PluginOption = None,
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
 ) -> None:
     """Show what a configuration makes run: the plugins at each point in their order, weights, defaulted values."""
     from moorage.config.view import as_data
@@ -61,7 +70,7 @@ def view(
     from moorage.values import yaml
 
     try:
-        config = _load(file, plugin)
+        config = _load(file, plugin, make_features(emulated_version, feature_gates))
     except InputError as error:
         raise _refusal(error) from None
     match output:
@@ -166,10 +175,11 @@ def _read_config_map(named: "PolicyConfigMap", kubeconfig: str) -> str:
     return str(data[POLICY_KEY])
 
 
-def _load(file: str, plugins: list[str] | None) -> "Config":
+def _load(file: str, plugins: list[str] | None, features: "Features") -> "Config":
     from moorage.config import load_config
 
-    return load_config(_read(file), source=file, registry_points=make_registry(plugins).points)
+    points = make_registry(plugins).points
+    return load_config(_read(file), source=file, registry_points=points, features=features)
 
 
 def _read(file: str) -> bytes:

@@ -5,16 +5,19 @@ import sys
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
 from moorage.cli.plugins import PluginOption, make_registry
+from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
     from rich.progress import Progress
 
+    from moorage.config import Features
     from moorage.framework.registry import Registry
 
 _BAD_INPUT = 2
@@ -27,6 +30,8 @@ def decide(
     ] = None,
     plugin: PluginOption = None,
     seed: Annotated[int, typer.Option(help="Where preemption candidates tie, the seed decides.")] = 0,
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
 ) -> None:
     """Decide where the pods of each case go, on the cluster and with the configuration of the case.
 
@@ -38,13 +43,14 @@ def decide(
 
     try:
         registry = make_registry(plugin)
+        features = make_features(emulated_version, feature_gates)
         lines = _read(cases)
     except (InputError, OSError) as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(_BAD_INPUT) from None
     try:
         with _writer(output) as out, _progress() as progress:
-            bad = _decide_all(lines, str(cases), out, registry, seed, progress)
+            bad = _decide_all(lines, str(cases), out, _Deciding(registry, seed, features), progress)
     except OSError as error:
         typer.echo(f"{output or 'standard output'}: cannot be written: {error}", err=True)
         raise typer.Exit(_BAD_INPUT) from None
@@ -52,9 +58,16 @@ def decide(
         raise typer.Exit(_BAD_INPUT)
 
 
-def _decide_all(
-    lines: list[bytes], source: str, out: IO[bytes], registry: "Registry", seed: int, progress: "Progress"
-) -> int:
+@dataclass(frozen=True)
+class _Deciding:
+    """With what every case is decided."""
+
+    registry: "Registry"
+    seed: int
+    features: "Features"
+
+
+def _decide_all(lines: list[bytes], source: str, out: IO[bytes], deciding: _Deciding, progress: "Progress") -> int:
     import msgspec
 
     from moorage.errors import MoorageError
@@ -64,7 +77,7 @@ def _decide_all(
         if not line.strip():
             continue
         try:
-            result = _decide_line(line, registry, seed)
+            result = _decide_line(line, deciding)
         except MoorageError as error:
             bad += 1
             for fault in str(error).splitlines():
@@ -74,7 +87,7 @@ def _decide_all(
     return bad
 
 
-def _decide_line(line: bytes, registry: "Registry", seed: int) -> dict[str, object]:
+def _decide_line(line: bytes, deciding: _Deciding) -> dict[str, object]:
     import msgspec
 
     from moorage.engine.cases import Case
@@ -84,7 +97,7 @@ def _decide_line(line: bytes, registry: "Registry", seed: int) -> dict[str, obje
         tree = msgspec.json.decode(line)
         if not isinstance(tree, dict):
             raise InputError(f"expected an object, got {type(tree).__name__}")
-        case = Case(tree.get("case", tree), registry=registry, seed=seed)
+        case = Case(tree.get("case", tree), registry=deciding.registry, seed=deciding.seed, features=deciding.features)
     except msgspec.DecodeError as error:
         raise InputError(f"not JSON: {error}") from None
     except RecursionError:

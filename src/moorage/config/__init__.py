@@ -2,6 +2,7 @@
 
 Knows names and arguments of plugins, not their code. The way of a file:
 
+    gates     versions of Kubernetes and their feature gates
     load      text -> document -> Config, or ConfigErrors with every fault
     decode    document -> types and args, strictly
     defaults  what the file leaves out; the user's plugins merged with the default ones
@@ -28,7 +29,7 @@ from moorage.config.args import (
 )
 from moorage.config.expand import ProfilePlugins
 from moorage.config.fields import ConfigErrors, Fault, Stage
-from moorage.config.gates import DEFAULT_GATES
+from moorage.config.gates import DEFAULT_FEATURES, Features, features_of
 from moorage.config.load import Config, Profile, default_config, load_config, parse_config
 from moorage.config.points import EXTENSION_POINTS, IN_TREE_POINTS
 from moorage.config.types import (
@@ -41,7 +42,7 @@ from moorage.config.types import (
 
 __all__ = [
     "ARGS_TYPES",
-    "DEFAULT_GATES",
+    "DEFAULT_FEATURES",
     "EXTENSION_POINTS",
     "IN_TREE_POINTS",
     "Args",
@@ -54,6 +55,7 @@ __all__ = [
     "ExtenderManagedResource",
     "ExtenderTLSConfig",
     "Fault",
+    "Features",
     "InterPodAffinityArgs",
     "LeaderElection",
     "NodeAffinityArgs",
@@ -69,6 +71,7 @@ __all__ = [
     "UtilizationShapePoint",
     "VolumeBindingArgs",
     "default_config",
+    "features_of",
     "load_config",
     "parse_config",
 ]

@@ -20,7 +20,7 @@ from moorage.config.args import (
     VolumeBindingArgs,
 )
 from moorage.config.fields import Fault, duplicate, forbidden, invalid, required, unsupported
-from moorage.config.gates import Gates
+from moorage.config.gates import Features
 from moorage.objects import NodeSelectorRequirement, NodeSelectorTerm, TopologySpreadConstraint
 from moorage.values.duration import Duration
 from moorage.values.names import label_key_problems, label_value_problems
@@ -36,13 +36,13 @@ _HIGHEST_SHAPE_SCORE = 10
 _SHORTEST_BINDING = Duration.of_seconds(1)
 
 
-def validate_args(args: Any, path: str, gates: Gates) -> Iterator[Fault]:
+def validate_args(args: Any, path: str, features: Features) -> Iterator[Fault]:
     """The faults of a plugin's arguments; none for those of plugins from elsewhere."""
     match args:
         case DefaultPreemptionArgs():
             yield from _default_preemption(args, path)
         case DynamicResourcesArgs():
-            yield from _dynamic_resources(args, path, gates)
+            yield from _dynamic_resources(args, path, features)
         case InterPodAffinityArgs():
             yield from _within(f"{path}.hardPodAffinityWeight", args.hard_pod_affinity_weight, 0, 100)
         case NodeAffinityArgs():
@@ -52,7 +52,7 @@ def validate_args(args: Any, path: str, gates: Gates) -> Iterator[Fault]:
         case PodTopologySpreadArgs():
             yield from _topology_spread(args, path)
         case VolumeBindingArgs():
-            yield from _volume_binding(args, path, gates)
+            yield from _volume_binding(args, path, features)
 
 
 def validate_fit_args(args: NodeResourcesFitArgs, path: str) -> Iterator[Fault]:
@@ -108,16 +108,16 @@ def _default_preemption(args: DefaultPreemptionArgs, path: str) -> Iterator[Faul
             yield invalid(f"{path}.{name}", 0, f"cannot be zero at the same time as {other}")
 
 
-def _dynamic_resources(args: DynamicResourcesArgs, path: str, gates: Gates) -> Iterator[Fault]:
+def _dynamic_resources(args: DynamicResourcesArgs, path: str, features: Features) -> Iterator[Fault]:
     filter_timeout, binding_timeout = args.filter_timeout, args.binding_timeout
     if filter_timeout is not None:
-        if gate.DRA_SCHEDULER_FILTER_TIMEOUT not in gates:
+        if gate.DRA_SCHEDULER_FILTER_TIMEOUT not in features:
             problem = f"{gate.DRA_SCHEDULER_FILTER_TIMEOUT} feature gate is disabled"
             yield forbidden(f"{path}.filterTimeout", problem)
         elif filter_timeout < Duration(0):
             yield invalid(f"{path}.filterTimeout", filter_timeout, "must be zero or positive")
     if binding_timeout is not None:
-        if not gates >= gate.BINDING_TIMEOUT_GATES:
+        if not features.enabled >= gate.BINDING_TIMEOUT_GATES:
             problem = f"{' or '.join(sorted(gate.BINDING_TIMEOUT_GATES))} feature gate is disabled"
             yield forbidden(f"{path}.bindingTimeout", problem)
         elif binding_timeout < _SHORTEST_BINDING:
@@ -135,11 +135,11 @@ def _balanced_allocation(args: NodeResourcesBalancedAllocationArgs, path: str) -
             yield invalid(f"{resource_path}.weight", resource.weight, "must be 1")
 
 
-def _volume_binding(args: VolumeBindingArgs, path: str, gates: Gates) -> Iterator[Fault]:
+def _volume_binding(args: VolumeBindingArgs, path: str, features: Features) -> Iterator[Fault]:
     if args.bind_timeout_seconds < 0:
         problem = "invalid BindTimeoutSeconds, should not be a negative value"
         yield invalid(f"{path}.bindTimeoutSeconds", args.bind_timeout_seconds, problem)
-    if gate.STORAGE_CAPACITY_SCORING in gates:
+    if gate.STORAGE_CAPACITY_SCORING in features:
         yield from _shape(args.shape or (), f"{path}.shape")
     elif args.shape is not None:
         problem = f"unexpected field `shape`, remove it or turn on the feature gate {gate.STORAGE_CAPACITY_SCORING}"

@@ -19,7 +19,7 @@ from moorage.config.args import (
     UtilizationShapePoint,
     VolumeBindingArgs,
 )
-from moorage.config.gates import Gates
+from moorage.config.gates import Features
 from moorage.config.points import EXTENSION_POINTS
 from moorage.config.types import (
     DEFAULT_SCHEDULER_NAME,
@@ -48,7 +48,7 @@ _CAPACITY_SHAPE = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def with_defaults(written: KubeSchedulerConfiguration, gates: Gates) -> KubeSchedulerConfiguration:
+def with_defaults(written: KubeSchedulerConfiguration, features: Features) -> KubeSchedulerConfiguration:
     """The configuration with every gap filled: kube-scheduler's view of the file."""
     profiles = written.profiles or (ProfileSection(),)
     if len(profiles) == 1 and profiles[0].scheduler_name is None:
@@ -56,7 +56,7 @@ def with_defaults(written: KubeSchedulerConfiguration, gates: Gates) -> KubeSche
     contention = written.enable_contention_profiling
     return msgspec.structs.replace(
         written,
-        profiles=tuple(_profile(profile, gates) for profile in profiles),
+        profiles=tuple(_profile(profile, features) for profile in profiles),
         leader_election=_zeros_filled(written.leader_election, *_ELECTION_ZEROS),
         client_connection=_zeros_filled(written.client_connection, "content_type", "qps", "burst"),
         enable_contention_profiling=written.enable_profiling if contention is None else contention,
@@ -64,7 +64,7 @@ def with_defaults(written: KubeSchedulerConfiguration, gates: Gates) -> KubeSche
     )
 
 
-def default_plugins(gates: Gates) -> Plugins:
+def default_plugins(features: Features) -> Plugins:
     """The plugins that run where the user says nothing, all through multiPoint."""
     enabled = [
         Plugin("SchedulingGates"),
@@ -82,7 +82,7 @@ def default_plugins(gates: Gates) -> Plugins:
         Plugin("PodTopologySpread", 2),
         Plugin("InterPodAffinity", 2),
     ]
-    if gate.DYNAMIC_RESOURCE_ALLOCATION in gates:
+    if gate.DYNAMIC_RESOURCE_ALLOCATION in features:
         # Before preemption: better to free an idle claim than to evict a pod.
         enabled.append(Plugin("DynamicResources", 2))
     enabled += [
@@ -91,11 +91,11 @@ def default_plugins(gates: Gates) -> Plugins:
         Plugin("ImageLocality", 1),
         Plugin("DefaultBinder"),
     ]
-    if gate.NODE_DECLARED_FEATURES in gates:
+    if gate.NODE_DECLARED_FEATURES in features:
         enabled.append(Plugin("NodeDeclaredFeatures"))
-    if gate.GANG_SCHEDULING in gates:
+    if gate.GANG_SCHEDULING in features:
         enabled.append(Plugin("GangScheduling"))
-    if gate.TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in gates:
+    if gate.TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in features:
         enabled += [Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)]
     return Plugins(multi_point=PluginSet(tuple(enabled)))
 
@@ -126,20 +126,20 @@ def merge_plugin_set(default: PluginSet, custom: PluginSet) -> PluginSet:
     return PluginSet(tuple(enabled), disabled)
 
 
-def _profile(profile: ProfileSection, gates: Gates) -> ProfileSection:
-    default = default_plugins(gates)
+def _profile(profile: ProfileSection, features: Features) -> ProfileSection:
+    default = default_plugins(features)
     fields = {
         field.name: merge_plugin_set(getattr(default, field.name), getattr(profile.plugins, field.name))
         for field in msgspec.structs.fields(Plugins)
     }
     plugins = Plugins(**fields)
     configs = [
-        PluginConfig(config.name, _args(config.args, gates)) if config.name in ARGS_TYPES else config
+        PluginConfig(config.name, _args(config.args, features)) if config.name in ARGS_TYPES else config
         for config in profile.plugin_config
     ]
     configured = {config.name for config in configs}
     missing = (enabled_names(plugins) & ARGS_TYPES.keys()) - configured
-    configs += (PluginConfig(name, _args(ARGS_TYPES[name](), gates)) for name in sorted(missing))
+    configs += (PluginConfig(name, _args(ARGS_TYPES[name](), features)) for name in sorted(missing))
     return msgspec.structs.replace(
         profile,
         scheduler_name=profile.scheduler_name or "",
@@ -154,7 +154,7 @@ def enabled_names(plugins: Plugins) -> set[str]:
     return {plugin.name for point in points for plugin in plugins.at(point).enabled}
 
 
-def _args(args: Any, gates: Gates) -> Any:
+def _args(args: Any, features: Features) -> Any:
     match args:
         case NodeResourcesFitArgs():
             strategy = args.scoring_strategy
@@ -166,19 +166,19 @@ def _args(args: Any, gates: Gates) -> Any:
             return NodeResourcesBalancedAllocationArgs(_weighted(args.resources))
         case PodTopologySpreadArgs():
             return _zeros_filled(args, "defaulting_type")
-        case VolumeBindingArgs() if gate.STORAGE_CAPACITY_SCORING in gates and not args.shape:
+        case VolumeBindingArgs() if gate.STORAGE_CAPACITY_SCORING in features and not args.shape:
             return msgspec.structs.replace(args, shape=_CAPACITY_SHAPE)
         case DynamicResourcesArgs():
-            return _dynamic_resources(args, gates)
+            return _dynamic_resources(args, features)
     return args
 
 
-def _dynamic_resources(args: DynamicResourcesArgs, gates: Gates) -> DynamicResourcesArgs:
+def _dynamic_resources(args: DynamicResourcesArgs, features: Features) -> DynamicResourcesArgs:
     filter_timeout = args.filter_timeout
-    if filter_timeout is None and gate.DRA_SCHEDULER_FILTER_TIMEOUT in gates:
+    if filter_timeout is None and gate.DRA_SCHEDULER_FILTER_TIMEOUT in features:
         filter_timeout = _FILTER_TIMEOUT
     binding_timeout = args.binding_timeout
-    if binding_timeout is None and gates >= gate.BINDING_TIMEOUT_GATES:
+    if binding_timeout is None and features.enabled >= gate.BINDING_TIMEOUT_GATES:
         binding_timeout = _BINDING_TIMEOUT
     return DynamicResourcesArgs(filter_timeout, binding_timeout)
 

@@ -11,7 +11,7 @@ from moorage.config.decode import decode_configuration
 from moorage.config.defaults import enabled_names, with_defaults
 from moorage.config.expand import ProfilePlugins, expand
 from moorage.config.fields import ConfigErrors, Fault
-from moorage.config.gates import DEFAULT_GATES, Gates
+from moorage.config.gates import DEFAULT_FEATURES, Features
 from moorage.config.points import IN_TREE_POINTS, PluginPoints
 from moorage.config.types import (
     ClientConnection,
@@ -43,7 +43,10 @@ class Profile(msgspec.Struct, frozen=True):
 
 
 class Config(msgspec.Struct, frozen=True):
-    """A configuration with defaults applied, found without fault, its plugins expanded."""
+    """A configuration with defaults applied, found without fault, its plugins expanded.
+
+    `features` are those it was read with: the version of Kubernetes and the gates that everything built from it obeys.
+    """
 
     profiles: tuple[Profile, ...]
     extenders: tuple[Extender, ...]
@@ -56,6 +59,7 @@ class Config(msgspec.Struct, frozen=True):
     enable_profiling: bool
     enable_contention_profiling: bool
     delay_cache_until_active: bool
+    features: Features = DEFAULT_FEATURES
 
 
 def load_config(
@@ -63,7 +67,7 @@ def load_config(
     *,
     source: str = "",
     registry_points: PluginPoints | None = None,
-    gates: Gates = DEFAULT_GATES,
+    features: Features = DEFAULT_FEATURES,
 ) -> Config:
     """Read a configuration file, YAML or JSON.
 
@@ -78,7 +82,7 @@ def load_config(
         raise ConfigErrors([Fault("", "the file is empty", "decode")], source=source)
     if not yaml.looks_like_json(text):
         document = _numbers_as_in_json(document)
-    return parse_config(document, source=source, registry_points=registry_points, gates=gates)
+    return parse_config(document, source=source, registry_points=registry_points, features=features)
 
 
 def parse_config(
@@ -86,7 +90,7 @@ def parse_config(
     *,
     source: str = "",
     registry_points: PluginPoints | None = None,
-    gates: Gates = DEFAULT_GATES,
+    features: Features = DEFAULT_FEATURES,
 ) -> Config:
     """The same for a document already parsed; None stands for the defaults."""
     faults: list[Fault] = []
@@ -97,17 +101,17 @@ def parse_config(
         if hint:
             faults[-1] = msgspec.structs.replace(faults[-1], problem=f"{faults[-1].problem}: {hint}")
     _raise(faults, source)
-    complete = with_defaults(written, gates)
-    _raise(list(validate(complete, gates)), source)
+    complete = with_defaults(written, features)
+    _raise(list(validate(complete, features)), source)
     serves = IN_TREE_POINTS if registry_points is None else registry_points
-    config = _build(complete, serves, faults)
+    config = _build(complete, serves, features, faults)
     _raise(faults, source)
     return config
 
 
-def default_config(*, registry_points: PluginPoints | None = None, gates: Gates = DEFAULT_GATES) -> Config:
+def default_config(*, registry_points: PluginPoints | None = None, features: Features = DEFAULT_FEATURES) -> Config:
     """What runs without any file."""
-    return parse_config(None, registry_points=registry_points, gates=gates)
+    return parse_config(None, registry_points=registry_points, features=features)
 
 
 def _numbers_as_in_json(document: Any) -> Any:
@@ -127,7 +131,9 @@ def _raise(faults: list[Fault], source: str) -> None:
         raise ConfigErrors(faults, source=source)
 
 
-def _build(complete: KubeSchedulerConfiguration, serves: PluginPoints, faults: list[Fault]) -> Config:
+def _build(
+    complete: KubeSchedulerConfiguration, serves: PluginPoints, features: Features, faults: list[Fault]
+) -> Config:
     sections = _with_ignored_resources(complete, faults)
     profiles = tuple(_profile(section, f"profiles[{index}]", serves, faults) for index, section in enumerate(sections))
     _check_queue_sort(profiles, faults)
@@ -144,6 +150,7 @@ def _build(complete: KubeSchedulerConfiguration, serves: PluginPoints, faults: l
         enable_profiling=complete.enable_profiling,
         enable_contention_profiling=bool(complete.enable_contention_profiling),
         delay_cache_until_active=complete.delay_cache_until_active,
+        features=features,
     )
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.config.argvalidation import validate_args
 from moorage.config.fields import Fault, duplicate, invalid, required
-from moorage.config.gates import Gates
+from moorage.config.gates import Features
 from moorage.config.points import POD_POINTS
 from moorage.config.types import (
     API_VERSION,
@@ -24,13 +24,13 @@ _REMOVED_PROBLEM = f'was invalid in version "v1" (KubeSchedulerConfiguration is 
 _LEASES = "leases"
 
 
-def validate(config: KubeSchedulerConfiguration, gates: Gates) -> Iterator[Fault]:
+def validate(config: KubeSchedulerConfiguration, features: Features) -> Iterator[Fault]:
     """Every fault of the configuration's values."""
     yield from _client_connection(config.client_connection)
     yield from _leader_election(config.leader_election)
     if config.parallelism <= 0:
         yield invalid("parallelism", config.parallelism, "should be an integer value greater than zero")
-    yield from _profiles(config.profiles, gates)
+    yield from _profiles(config.profiles, features)
     yield from _percentage("percentageOfNodesToScore", config.percentage_of_nodes_to_score)
     yield from _backoff(config)
     yield from _extenders(config.extenders)
@@ -75,7 +75,7 @@ def _percentage(path: str, percentage: int | None) -> Iterator[Fault]:
         yield invalid(path, percentage, "not in valid range [0-100]")
 
 
-def _profiles(profiles: tuple[ProfileSection, ...], gates: Gates) -> Iterator[Fault]:
+def _profiles(profiles: tuple[ProfileSection, ...], features: Features) -> Iterator[Fault]:
     names: set[str | None] = set()
     for index, profile in enumerate(profiles):
         path = f"profiles[{index}]"
@@ -83,7 +83,7 @@ def _profiles(profiles: tuple[ProfileSection, ...], gates: Gates) -> Iterator[Fa
             yield required(f"{path}.schedulerName")
         yield from _percentage(f"{path}.percentageOfNodesToScore", profile.percentage_of_nodes_to_score)
         yield from _removed_plugins(profile, path)
-        yield from _plugin_config(profile, path, gates)
+        yield from _plugin_config(profile, path, features)
         if profile.scheduler_name in names:
             yield duplicate(f"{path}.schedulerName", profile.scheduler_name)
         names.add(profile.scheduler_name)
@@ -98,7 +98,7 @@ def _removed_plugins(profile: ProfileSection, path: str) -> Iterator[Fault]:
                 yield invalid(f"{path}.plugins.{point}.enabled[{index}]", plugin.name, _REMOVED_PROBLEM)
 
 
-def _plugin_config(profile: ProfileSection, path: str, gates: Gates) -> Iterator[Fault]:
+def _plugin_config(profile: ProfileSection, path: str, features: Features) -> Iterator[Fault]:
     seen: set[str] = set()
     for index, config in enumerate(profile.plugin_config):
         config_path = f"{path}.pluginConfig[{index}]"
@@ -108,7 +108,7 @@ def _plugin_config(profile: ProfileSection, path: str, gates: Gates) -> Iterator
         if config.name in _REMOVED_PLUGINS:
             yield invalid(config_path, config.name, _REMOVED_PROBLEM)
         else:
-            yield from validate_args(config.args, f"{config_path}.args", gates)
+            yield from validate_args(config.args, f"{config_path}.args", features)
 
 
 def _common_queue_sort(profiles: tuple[ProfileSection, ...]) -> Iterator[Fault]:

@@ -10,7 +10,8 @@ from typing import Any
 import msgspec
 
 from moorage.columns import PodInfo, Snapshot
-from moorage.config import Config, parse_config
+from moorage.config import DEFAULT_FEATURES, Config, Features, parse_config
+from moorage.config.gates import with_gates
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine, default_registry, make_engine
 from moorage.errors import InputError, ObjectError
@@ -23,14 +24,17 @@ from moorage.values.time import parse_time
 class Case:
     """A case read and found whole. Raises InputError that names the field."""
 
-    def __init__(self, tree: Any, *, registry: Registry | None = None, seed: int = 0) -> None:
+    def __init__(
+        self, tree: Any, *, registry: Registry | None = None, seed: int = 0, features: Features = DEFAULT_FEATURES
+    ) -> None:
         if not isinstance(tree, Mapping):
             raise InputError(f"expected an object, got {type(tree).__name__}", where="case")
         self.name = _text(tree.get("name"), "case.name")
         objects = _objects(_list(tree, "objects"))
         schedule = [_text(item, f"case.schedule[{i}]") for i, item in enumerate(_list(tree, "schedule"))]
         self._pending = _pending(objects, schedule)
-        self._engine = _engine(tree.get("config"), objects, registry or default_registry(), seed)
+        features = with_gates(features, _gates(tree.get("gates")))
+        self._engine = _engine(tree.get("config"), objects, registry or default_registry(), seed, features)
 
     def decisions(self) -> Iterator[Decision]:
         """Decide the pods in their order, placing each that finds a node."""
@@ -48,10 +52,18 @@ class Case:
             raise InputError(f"cannot be reserved on {node_name}: {refusal.message}", where=pod.key)
 
 
-def _engine(config: Any, objects: list[KubeObject], registry: Registry, seed: int) -> Engine:
+def _gates(gates: Any) -> dict[str, bool]:
+    if gates is None:
+        return {}
+    if not isinstance(gates, Mapping) or not all(isinstance(value, bool) for value in gates.values()):
+        raise InputError("expected gates with true or false", where="case.gates")
+    return {str(name): value for name, value in gates.items()}
+
+
+def _engine(config: Any, objects: list[KubeObject], registry: Registry, seed: int, features: Features) -> Engine:
     if config is not None and not isinstance(config, Mapping):
         raise InputError(f"expected an object or null, got {type(config).__name__}", where="case.config")
-    parsed = parse_config(config, source="case.config", registry_points=registry.points)
+    parsed = parse_config(config, source="case.config", registry_points=registry.points, features=features)
     return make_engine(Snapshot.of(objects), _over_all_nodes(parsed), registry=registry, seed=seed)
 
 

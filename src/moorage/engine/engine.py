@@ -5,7 +5,7 @@ from collections.abc import Callable
 from random import Random
 
 from moorage.columns import PodInfo, Snapshot
-from moorage.config import Config, default_config
+from moorage.config import DEFAULT_FEATURES, Config, Features, default_config
 from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision
 from moorage.engine.explaining import explain
@@ -87,14 +87,15 @@ def make_engine(
     seed: int = 0,
     now: Callable[[], float] = time.time,
     host: Host | None = None,
+    features: Features = DEFAULT_FEATURES,
 ) -> Engine:
-    """An engine for a configuration, the default one if none is given."""
+    """An engine for a configuration; where none is given, the default one of these features."""
     registry = registry or default_registry()
-    config = config or default_config(registry_points=registry.points)
+    config = config or default_config(registry_points=registry.points, features=features)
     random = Random(seed)
     runners = {}
     for profile in config.profiles:
-        handle = Handle(snapshot, now=now, random=random, host=host)
+        handle = Handle(snapshot, now=now, random=random, host=host, features=config.features)
         built = build_profile(profile, registry, handle, percentage=config.percentage_of_nodes_to_score)
         runners[profile.scheduler_name] = Runner(built, snapshot)
     return Engine(snapshot, runners, random)

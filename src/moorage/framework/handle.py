@@ -5,6 +5,7 @@ from random import Random
 from typing import Any, Protocol
 
 from moorage.columns import NodeInfo, PodInfo, Snapshot
+from moorage.config.gates import DEFAULT_FEATURES, Features
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Status
 
@@ -79,9 +80,16 @@ class Handle:
     """The one argument through which a plugin reaches anything but what it is called with."""
 
     def __init__(
-        self, snapshot: Snapshot, *, now: Callable[[], float], random: Random, host: Host | None = None
+        self,
+        snapshot: Snapshot,
+        *,
+        now: Callable[[], float],
+        random: Random,
+        host: Host | None = None,
+        features: Features = DEFAULT_FEATURES,
     ) -> None:
         self.snapshot = snapshot
+        self.features = features
         self.now = now
         self.random = random
         self._host = host

@@ -6,7 +6,7 @@ import msgspec
 
 from moorage.config.decode import decode_configuration
 from moorage.config.defaults import with_defaults
-from moorage.config.gates import DEFAULT_GATES
+from moorage.config.gates import DEFAULT_FEATURES
 from moorage.config.types import API_VERSION, KIND, KubeSchedulerConfiguration, LeaderElection
 from moorage.values import yaml
 from moorage.values.duration import Duration
@@ -15,7 +15,7 @@ from moorage.values.duration import Duration
 def complete_document(text: bytes | None, leader_election: LeaderElection) -> dict[str, Any]:
     """A KubeSchedulerConfiguration with every default written out. The text must have been found without fault."""
     written = KubeSchedulerConfiguration() if text is None else decode_configuration(yaml.load(text), [])
-    complete = msgspec.structs.replace(with_defaults(written, DEFAULT_GATES), leader_election=leader_election)
+    complete = msgspec.structs.replace(with_defaults(written, DEFAULT_FEATURES), leader_election=leader_election)
     return {"apiVersion": API_VERSION, "kind": KIND, **_plain(complete)}
 
 

@@ -5,15 +5,17 @@ from typing import Any
 import pytest
 
 from moorage.config import (
-    DEFAULT_GATES,
+    DEFAULT_FEATURES,
     Config,
     DynamicResourcesArgs,
+    Features,
     NodeResourcesBalancedAllocationArgs,
     NodeResourcesFitArgs,
     PodTopologySpreadArgs,
     ResourceSpec,
     VolumeBindingArgs,
     default_config,
+    features_of,
     parse_config,
 )
 from moorage.config.defaults import default_plugins, merge_plugin_set
@@ -93,15 +95,15 @@ def test_args_given_in_part() -> None:
 
 
 def test_gates_change_the_defaults() -> None:
-    gates = DEFAULT_GATES | {"GangScheduling", "TopologyAwareWorkloadScheduling", "StorageCapacityScoring"}
-    profile = default_config(gates=gates).profiles[0]
+    gates = ("GenericWorkload", "GangScheduling", "TopologyAwareWorkloadScheduling", "StorageCapacityScoring")
+    profile = default_config(features=features_of("1.36", dict.fromkeys(gates, True))).profiles[0]
     assert profile.plugins.at("permit") == ("GangScheduling",)
     assert profile.plugins.at("placementGenerate") == ("TopologyPlacementGenerator",)
     assert profile.plugins.placement_score_weights == {"NodeResourcesFit": 1, "PodGroupPodsCount": 1}
     volume_binding = profile.args["VolumeBinding"]
     assert isinstance(volume_binding, VolumeBindingArgs)
     assert volume_binding.shape is not None
-    bare = default_config(gates=frozenset()).profiles[0]
+    bare = default_config(features=Features("1.36", frozenset())).profiles[0]
     assert "DynamicResources" not in bare.plugins.names
     assert "NodeDeclaredFeatures" not in bare.plugins.names
 
@@ -150,6 +152,6 @@ def test_merging_keeps_the_disabled_names() -> None:
 
 
 def test_dynamic_resources_comes_before_preemption() -> None:
-    enabled = [plugin.name for plugin in default_plugins(DEFAULT_GATES).multi_point.enabled]
+    enabled = [plugin.name for plugin in default_plugins(DEFAULT_FEATURES).multi_point.enabled]
     assert enabled.index("DynamicResources") + 1 == enabled.index("DefaultPreemption")
     assert enabled[-1] == "NodeDeclaredFeatures"

@@ -4,16 +4,16 @@ from typing import Any
 
 import pytest
 
-from moorage.config import DEFAULT_GATES, ConfigErrors, parse_config
+from moorage.config import DEFAULT_FEATURES, ConfigErrors, Features, features_of, parse_config
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 ARGS = "profiles[0].pluginConfig[0].args"
 REQUIRED = f"{ARGS}.addedAffinity.requiredDuringSchedulingIgnoredDuringExecution.nodeSelectorTerms[0]"
 
 
-def faults(gates: frozenset[str] = DEFAULT_GATES, **fields: Any) -> list[str]:
+def faults(features: Features = DEFAULT_FEATURES, **fields: Any) -> list[str]:
     with pytest.raises(ConfigErrors) as refused:
-        parse_config({**HEADER, **fields}, gates=gates)
+        parse_config({**HEADER, **fields}, features=features)
     assert refused.value.stage == "validate"
     return [str(fault) for fault in refused.value.faults]
 
@@ -117,14 +117,15 @@ def test_timeouts_of_dynamic_resources() -> None:
         f'{ARGS}.filterTimeout: Invalid value: "-1s": must be zero or positive',
         f'{ARGS}.bindingTimeout: Invalid value: "999ms": must be at least 1 second',
     ]
-    off = faults(frozenset({"DynamicResourceAllocation"}), **with_args("DynamicResources", args))
+    without = Features("1.36", frozenset({"DynamicResourceAllocation"}))
+    off = faults(without, **with_args("DynamicResources", args))
     assert [line.partition(": ")[2].partition(":")[0] for line in off] == ["Forbidden", "Forbidden"]
 
 
 def test_volume_binding_shape_under_its_gate() -> None:
-    gates = DEFAULT_GATES | {"StorageCapacityScoring"}
+    features = features_of("1.36", {"StorageCapacityScoring": True})
     shape = [{"utilization": 50, "score": 11}, {"utilization": 50, "score": 0}]
-    assert faults(gates, **with_args("VolumeBinding", {"shape": shape})) == [
+    assert faults(features, **with_args("VolumeBinding", {"shape": shape})) == [
         f"{ARGS}.shape[1].utilization: Invalid value: 50: values must be sorted in increasing order",
         f"{ARGS}.shape[0].score: Invalid value: 11: not in valid range [0, 10]",
     ]

@@ -1,0 +1,36 @@
+"""The version of Kubernetes and its feature gates on the command line."""
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from moorage.config import Features
+
+VersionOption = Annotated[
+    str,
+    typer.Option(
+        "--emulated-version",
+        metavar="VERSION",
+        help="Whose decisions to take: kube-scheduler's of 1.36 (if not given) or of 1.37.",
+        show_default=False,
+    ),
+]
+GatesOption = Annotated[
+    list[str] | None,
+    typer.Option("--feature-gates", metavar="GATE=true|false,...", help="Turn gates of that version; repeatable."),
+]
+
+
+def make_features(emulated_version: str, feature_gates: list[str] | None) -> "Features":
+    """What these two options choose. Raises InputError that names the option."""
+    from moorage.config.gates import DEFAULT_VERSION, features_of, parse_gates, parse_version
+    from moorage.errors import InputError
+
+    option = "--emulated-version"
+    try:
+        version = parse_version(emulated_version) if emulated_version else DEFAULT_VERSION
+        option = "--feature-gates"
+        return features_of(version, parse_gates(feature_gates or ()))
+    except InputError as error:
+        raise InputError(error.problem, where=option) from None
