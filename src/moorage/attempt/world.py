@@ -1,0 +1,161 @@
+"""The world: everything an attempt awaits, writes or tells, on one page.
+
+A host gives one to the coroutines of this package and drives them: `live` with tasks and an API server, others with the
+trampoline of `virtual`. The world owns time, timers and cancellation, fences what is written (nothing is sent by a
+process that may no longer act), limits and repeats it, and answers in the words of `framework.writes`.
+"""
+
+from collections.abc import Callable, Collection, Coroutine, Mapping
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
+
+from moorage.columns import PodInfo
+from moorage.errors import MoorageError
+from moorage.framework.writes import BindAnswer, Done, NotDone, WriteAnswer
+from moorage.objects import Condition, KubeObject
+
+Value = TypeVar("Value")
+Kind = TypeVar("Kind", bound=KubeObject)
+
+NORMAL, WARNING = "Normal", "Warning"
+
+
+class SelfCancelled(MoorageError):
+    """What a plugin awaited was cancelled, and not by us."""
+
+
+@dataclass(frozen=True, slots=True)
+class PodEvent:
+    """Something people are told about a pod, in the name of a profile."""
+
+    profile: str
+    pod: PodInfo
+    reason: str
+    action: str
+    note: str
+    kind: str = NORMAL
+    #: Whether the same may happen again, so that it is counted rather than told each time.
+    repeats: bool = True
+
+
+class Timer(Protocol):
+    """A call to come."""
+
+    def cancel(self) -> None:
+        """It will not come."""
+
+
+class Job(Protocol):
+    """Work that goes on beside whoever began it."""
+
+    def cancel(self) -> None:
+        """End it: what it awaits raises the world's `cancellation`, once. It begins before it is told."""
+
+
+class Promise(Protocol[Value]):
+    """A value that somebody else gives, once."""
+
+    def done(self) -> bool:
+        """Whether it was given, or nobody waits for it any more."""
+
+    def set_result(self, value: Value, /) -> None:
+        """Give it."""
+
+    def result(self) -> Value:
+        """What was given; only once it is `done`."""
+
+
+class Observer(Protocol):
+    """Is told what to measure; seconds by the world's clock."""
+
+    def decided(self, seconds: float) -> None:
+        """A decision took so long."""
+
+    def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
+        """The plugins of a point took so long; `label` is how they answered."""
+
+    def held(self, label: str, seconds: float) -> None:
+        """A pod was held at Permit for so long."""
+
+    def preempting(self, victims: int | None) -> None:
+        """Preemption was considered; it chose so many victims, None where it chose no node."""
+
+    def scheduled(self, profile: str, attempts: int, *, attempt: float, since_ready: float | None) -> None:
+        """A pod was bound."""
+
+    def failed(self, profile: str, *, is_error: bool, attempt: float) -> None:
+        """An attempt ended without a node."""
+
+
+class World(Protocol):
+    """What an attempt may ask of the process around it."""
+
+    # Time, and work beside.
+
+    @property
+    def cancellation(self) -> type[BaseException]:
+        """What a cancelled job is told by. Undo and let it pass; nothing a plugin raises arrives as this."""
+
+    def now(self) -> float:
+        """Seconds of the epoch; never goes back."""
+
+    async def sleep(self, seconds: float) -> None:
+        """Let time pass."""
+
+    def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
+        """Have something called when so much time has passed."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> Job:
+        """Begin work beside this. What it raises is a bug: the host says so and goes on."""
+
+    async def ended(self, jobs: Collection[Job], *, at_most: float | None = None) -> bool:
+        """Wait until all of them have ended, or for so many seconds. Whether they have."""
+
+    def promise(self) -> Promise[Value]:
+        """A promise nobody has kept yet."""
+
+    async def kept(self, promise: Promise[Value]) -> Value:
+        """Wait for a promise that one coroutine alone waits for."""
+
+    async def run(self, awaitable: Any) -> Any:
+        """Await what a plugin gave. A cancellation of its own raises SelfCancelled: an error, like any other of its."""
+
+    # Writing. The names say which lane it takes; nothing here raises.
+
+    async def bind(self, pod: PodInfo, node_name: str, *, uncertain: bool) -> BindAnswer:
+        """Bind a pod; with `uncertain` an earlier try may have worked. A pod found on that very node is Bound."""
+
+    async def evict(self, pod: PodInfo, condition: Condition) -> WriteAnswer:
+        """Write why the pod has to go, then delete it: that very pod, whoever bears its name by now."""
+
+    async def patch_status(self, pod: PodInfo, status: Mapping[str, Any]) -> WriteAnswer:
+        """Merge into the pod's status: conditions by their type, null takes a field away."""
+
+    # What plugins read and write.
+
+    async def read(self, kind: type[Kind], name: str, namespace: str) -> Kind | NotDone:
+        """An object as the API server has it now."""
+
+    async def create(self, item: KubeObject) -> KubeObject | NotDone:
+        """Make an object; answers it as the API server keeps it."""
+
+    async def patch(
+        self, kind: type[Kind], name: str, namespace: str, patch: Mapping[str, Any], subresource: str
+    ) -> Kind | NotDone:
+        """Merge into an object; a resourceVersion in the patch makes anybody else's change a Conflict."""
+
+    async def delete(self, item: KubeObject) -> Done | NotDone:
+        """Delete that very object."""
+
+    @property
+    def client(self) -> Any:
+        """An API client whose writes are fenced and limited like those above, for plugins that need more."""
+
+    # Telling.
+
+    def record(self, event: PodEvent) -> None:
+        """Tell people. Returns at once; what nobody can be told is dropped."""
+
+    @property
+    def observer(self) -> Observer:
+        """Who measures."""
