@@ -4,6 +4,7 @@
     ├── InputError            the user's file, flag or object is wrong: one line, exit status 2
     │   └── ObjectError       an API object that does not decode
     ├── PluginError           a plugin broke: raised, or answered what no plugin may answer
+    ├── ExtenderError         an extender could not be asked, or answered what no extender may answer
     └── ApiError              the API server refused or could not be reached (see moorage.kube)
 
 A pod that does not fit is not an error: that is a Status (moorage.framework.status).
@@ -34,6 +35,15 @@ class PluginError(MoorageError):
         super().__init__(f'running {point} plugin "{plugin}": {message}')
         self.plugin = plugin
         self.point = point
+
+
+class ExtenderError(MoorageError):
+    """An extender (`url`) could not be asked, said it failed, or answered what no extender may answer."""
+
+    def __init__(self, url: str, message: str) -> None:
+        super().__init__(f"extender {url}: {message}")
+        self.url = url
+        self.problem = message
 
 
 class ApiError(MoorageError):

@@ -6,6 +6,7 @@ ApiError (moorage.errors)
 ├── AnswerLost              sent, perhaps carried out, but no answer came back
 │   └── DeadlineExceeded    ... within the time given
 ├── BadAnswer               an answer came that is not what the API promises
+│   └── AnswerTooLong       ... or longer than the caller will take
 └── StatusError             the server said no
     ├── BadRequest 400, Unauthorized 401, Forbidden 403, NotFound 404, MethodNotAllowed 405
     ├── Conflict 409        ── AlreadyExists
@@ -36,6 +37,14 @@ class DeadlineExceeded(AnswerLost):
 
 class BadAnswer(ApiError):
     """The server answered with something that is not what the API promises (an HTML page, a cut JSON)."""
+
+
+class AnswerTooLong(BadAnswer):
+    """The answer is longer than the caller will take; `start` is how it begins."""
+
+    def __init__(self, message: str, *, start: bytes) -> None:
+        super().__init__(message)
+        self.start = start
 
 
 class StatusCause(msgspec.Struct, frozen=True):

@@ -13,10 +13,12 @@ from dataclasses import dataclass
 from typing import cast
 
 from moorage.errors import ApiError
-from moorage.kube.errors import AnswerLost, BadAnswer, DeadlineExceeded, Unreachable
+from moorage.kube.errors import AnswerLost, AnswerTooLong, BadAnswer, DeadlineExceeded, Unreachable
 
 _HEAD_END = b"\r\n\r\n"
 _HEAD_LIMIT = 1 << 20
+_SHOWN = 200
+"""How much of an answer that is too long is worth keeping, to show what it is."""
 _BUFFER = 1 << 16
 """Bytes received at once, at most: a buffer of its own for each connection, or the transport makes one each time."""
 
@@ -40,9 +42,13 @@ class Answer:
 
 
 class _Body:
-    """Gathers one body from the bytes that follow its head; `feed` says when it is whole."""
+    """Gathers one body from the bytes that follow its head; `feed` says when it is whole.
 
-    def __init__(self, head: Answer) -> None:
+    A body longer than `limit` is an AnswerTooLong as soon as that shows.
+    """
+
+    def __init__(self, head: Answer, limit: int | None = None) -> None:
+        self._limit = limit
         self.answer = head
         self.ends_with_connection = False
         self._parts = bytearray()
@@ -61,6 +67,7 @@ class _Body:
         if self._chunked:
             return self._feed_chunks(data)
         self._parts += data
+        self._check(max(self._missing, len(self._parts)))
         if self.ends_with_connection:
             return False
         if len(self._parts) > self._missing:
@@ -78,6 +85,9 @@ class _Body:
                 if line_end < 0:
                     return False
                 size = int(pending[start:line_end].split(b";", 1)[0], 16)
+                if size < 0:
+                    raise ValueError("a chunk of negative size")
+                self._check(len(self._parts) + size)
                 if size == 0:
                     return pending.find(_HEAD_END, line_end) >= 0
                 chunk_end = line_end + 2 + size
@@ -88,6 +98,10 @@ class _Body:
         finally:
             if start:
                 del pending[:start]
+
+    def _check(self, size: int) -> None:
+        if self._limit is not None and size > self._limit:
+            raise AnswerTooLong(f"the answer is longer than {self._limit} bytes", start=bytes(self._parts[:_SHOWN]))
 
     def finish(self) -> Answer:
         self.answer.body = bytes(self._parts)
@@ -102,6 +116,7 @@ class Connection(asyncio.BufferedProtocol):
         self._waiter: asyncio.Future[Answer] | None = None
         self._head = bytearray()
         self._body: _Body | None = None
+        self._limit: int | None = None
         self._received = memoryview(bytearray(_BUFFER))
         self.idle_since = 0.0
 
@@ -114,9 +129,10 @@ class Connection(asyncio.BufferedProtocol):
         """A request is out that has not been answered."""
         return self._waiter is not None
 
-    def send(self, request: bytes) -> asyncio.Future[Answer]:
-        """Write a request; the future holds its answer."""
+    def send(self, request: bytes, limit: int | None = None) -> asyncio.Future[Answer]:
+        """Write a request; the future holds its answer, whose body may be `limit` bytes long."""
         assert self._transport is not None
+        self._limit = limit
         waiter = self._waiter = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return waiter
@@ -153,6 +169,9 @@ class Connection(asyncio.BufferedProtocol):
         except ValueError as error:
             self._fail(BadAnswer(f"the server does not speak HTTP/1.1: {error}"))
             self.close()
+        except AnswerTooLong as error:
+            self._fail(error)
+            self.close()
 
     def _take(self, data: bytes) -> None:
         body = self._body
@@ -171,7 +190,7 @@ class Connection(asyncio.BufferedProtocol):
                 if rest:
                     self._take(rest)
                 return
-            body = self._body = _Body(answer)
+            body = self._body = _Body(answer, self._limit)
             data = rest
         if body.feed(data):
             self._deliver(body)
@@ -228,8 +247,8 @@ class Pool:
         self._open = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
-    async def exchange(self, request: bytes, deadline: float) -> Answer:
-        """Send one request and wait for its answer, `deadline` seconds in all."""
+    async def exchange(self, request: bytes, deadline: float, *, limit: int | None = None) -> Answer:
+        """Send one request and wait for its answer, `deadline` seconds in all; a body over `limit` is AnswerTooLong."""
         loop = asyncio.get_running_loop()
         started = loop.time()
         connection = self._idle_connection(started)
@@ -241,7 +260,7 @@ class Pool:
                 raise Unreachable(f"no connection to {self._host} within {deadline:g} s") from None
         timer = loop.call_at(started + deadline, connection.give_up, deadline)
         try:
-            return await connection.send(request)
+            return await connection.send(request, limit)
         finally:
             timer.cancel()
             self._release(connection)

@@ -40,14 +40,10 @@ class ObjectMeta(Struct, frozen=True):
 
 
 class KubeObject(Struct, frozen=True):
-    """Any API object: it has metadata, and its class knows apiVersion and kind.
-
-    A kind of one's own (a custom resource) also says under which PLURAL the API serves it.
-    """
+    """Any API object: it has metadata, and its class knows apiVersion and kind."""
 
     API_VERSION: ClassVar[str] = ""
     KIND: ClassVar[str] = ""
-    PLURAL: ClassVar[str] = ""
     NAMESPACED: ClassVar[bool] = True
 
     metadata: ObjectMeta = ObjectMeta()

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.kube.errors import AnswerLost, BadAnswer, DeadlineExceeded, Unreachable
+from moorage.kube.errors import AnswerLost, AnswerTooLong, BadAnswer, DeadlineExceeded, Unreachable
 from moorage.kube.http1 import Answer, Connection, Pool
 
 if TYPE_CHECKING:
@@ -29,10 +29,12 @@ class NullTransport(asyncio.Transport):
         return self.closed
 
 
-async def receive(pieces: list[bytes], *, then_close: bool = False) -> tuple[Answer, Connection]:
+async def receive(
+    pieces: list[bytes], *, then_close: bool = False, limit: int | None = None
+) -> tuple[Answer, Connection]:
     connection = Connection()
     connection.connection_made(NullTransport())
-    waiter = connection.send(REQUEST)
+    waiter = connection.send(REQUEST, limit)
     for piece in pieces:
         connection.data_received(piece)
     if then_close:
@@ -91,11 +93,39 @@ async def test_a_server_that_says_close_is_not_asked_again_on_that_connection() 
 
 @pytest.mark.parametrize(
     "raw",
-    [b"SSH-2.0-x\r\n\r\n", b"HTTP/1.1 two hundred\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nhi"],
+    [
+        b"SSH-2.0-x\r\n\r\n",
+        b"HTTP/1.1 two hundred\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nhi",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nhi\r\n",
+    ],
 )
 async def test_what_is_no_http_is_a_bad_answer(raw: bytes) -> None:
     with pytest.raises(BadAnswer):
         await receive([raw])
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\nabc",
+        chunked(b"abc", b"d" * 17),
+        b"HTTP/1.1 200 OK\r\n\r\nabc" + b"d" * 17,
+    ],
+)
+async def test_a_body_longer_than_wanted_is_not_read(raw: bytes) -> None:
+    with pytest.raises(AnswerTooLong, match="longer than 19 bytes") as caught:
+        await receive([raw], limit=19)
+    assert caught.value.start in (b"", b"abc", b"abc" + b"d" * 17)
+    with pytest.raises(AnswerTooLong):
+        await receive([raw[:-1], raw[-1:]], limit=2)
+
+
+@pytest.mark.parametrize(("raw", "body"), WHOLE_ANSWERS)
+async def test_a_body_just_as_long_as_wanted(raw: bytes, body: bytes) -> None:
+    answer, connection = await receive([raw], limit=len(body))
+    assert answer.body == body
+    assert connection.open
 
 
 async def test_a_connection_that_ends_before_the_answer_loses_it() -> None:
