@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from moorage.engine.cases import Case
+from moorage.cases import ScheduleCase
 
 DATA = Path(__file__).parent / "decisions.jsonl.gz"
 FAMILIES = (
@@ -84,7 +84,7 @@ def test_decisions(family: str) -> None:
     found = []
     for line in recorded()[family]:
         record = json.loads(line)
-        case = Case(record["case"])
+        case = ScheduleCase(record["case"])
         for got, want in zip(case.decisions(), record["expect"], strict=True):
             found += [f"{case.name}, pod {want['pod']}: {text}" for text in differences(got.as_data(), want)]
     assert not found, "\n".join([f"{len(found)} differences:", *found[:MOST_DIFFERENCES]])

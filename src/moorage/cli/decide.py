@@ -1,4 +1,4 @@
-"""moorage decide: take the decisions of recorded cases."""
+"""moorage decide: take the decisions of recorded cases, play recorded scripts."""
 
 import gzip
 import sys
@@ -37,6 +37,8 @@ def decide(
 
     Reads JSON lines of the form {"case": {"name", "config", "objects", "schedule"}} and writes for each
     {"name": ..., "decisions": [...]}: feasible nodes, every refusal, every score, the choice, what preemption would do.
+    A case with "script" in the place of "schedule" is played over virtual time by the whole scheduler, and
+    {"name": ..., "steps": [...]} tells of each step which pods were tried and what the queues held afterwards.
     A malformed case is reported with file, line and field; the rest go on.
     """
     from moorage.errors import InputError
@@ -90,19 +92,19 @@ def _decide_all(lines: list[bytes], source: str, out: IO[bytes], deciding: _Deci
 def _decide_line(line: bytes, deciding: _Deciding) -> dict[str, object]:
     import msgspec
 
-    from moorage.engine.cases import Case
+    from moorage.cases import outcome
     from moorage.errors import InputError
 
     try:
         tree = msgspec.json.decode(line)
         if not isinstance(tree, dict):
             raise InputError(f"expected an object, got {type(tree).__name__}")
-        case = Case(tree.get("case", tree), registry=deciding.registry, seed=deciding.seed, features=deciding.features)
+        case = tree.get("case", tree)
+        return outcome(case, registry=deciding.registry, seed=deciding.seed, features=deciding.features)
     except msgspec.DecodeError as error:
         raise InputError(f"not JSON: {error}") from None
     except RecursionError:
         raise InputError("nested too deeply") from None
-    return {"name": case.name, "decisions": [decision.as_data() for decision in case.decisions()]}
 
 
 def _read(path: Path) -> list[bytes]:

@@ -18,11 +18,15 @@ _MAX_DOUBLINGS = 62
 class BackoffQueue:
     """backoffQ: rejected pods, which an idle scheduler may take early, and pods whose cycle broke, which wait."""
 
-    def __init__(self, order: Order, now: Callable[[], float], *, initial: float, maximum: float) -> None:
+    def __init__(
+        self, order: Order, now: Callable[[], float], *, initial: float, maximum: float, by_second: bool = True
+    ) -> None:
+        """`by_second`: back-off is kept to whole seconds, so that what ends in the same one leaves together."""
         self._now = now
+        self._by_second = by_second
         self._initial = initial
         self._maximum = maximum
-        self._rejected = PodHeap(lambda queued: (self.expiry(queued), order(queued)))
+        self._rejected = PodHeap((lambda queued: (self.expiry(queued), order(queued))) if by_second else self.expiry)
         self._broken = PodHeap(self.expiry)
 
     def __len__(self) -> int:
@@ -72,7 +76,7 @@ class BackoffQueue:
 
     def is_backing_off(self, queued: QueuedPod) -> bool:
         """Whether the pod must wait; the second in which its back-off ends still counts."""
-        return self.expiry(queued) >= math.floor(self._now())
+        return self.expiry(queued) >= self._aligned(self._now())
 
     def expiry(self, queued: QueuedPod) -> float:
         """The whole second in which the pod's back-off ends; minus infinity for one that has none."""
@@ -80,7 +84,7 @@ class BackoffQueue:
         if not failures or not self._maximum:
             return -math.inf
         if queued.backoff_expiry is None:
-            queued.backoff_expiry = math.floor(queued.timestamp + self.duration(failures))
+            queued.backoff_expiry = self._aligned(queued.timestamp + self.duration(failures))
         return queued.backoff_expiry
 
     def duration(self, failures: int) -> float:
@@ -90,6 +94,9 @@ class BackoffQueue:
     def pods(self) -> list[QueuedPod]:
         """Every pod here: rejected ones, then broken ones, each in order."""
         return [*self._rejected, *self._broken]
+
+    def _aligned(self, moment: float) -> float:
+        return math.floor(moment) if self._by_second else moment
 
     def _heap_for(self, queued: QueuedPod) -> PodHeap:
         return self._rejected if queued.rejecting_plugins else self._broken

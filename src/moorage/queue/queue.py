@@ -52,9 +52,13 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         max_unschedulable: float = 300.0,
         pod_groups: bool = False,
+        pop_from_backoff: bool = True,
         observe_hint: HintObserver | None = None,
     ) -> None:
-        """`profiles` by scheduler name. `pod_groups`: members of pod groups are retried by back-off alone."""
+        """`profiles` by scheduler name. `pod_groups`: members of pod groups are retried by back-off alone.
+
+        `pop_from_backoff`: when nothing else is ready, rejected pods are tried before their back-off is over.
+        """
         order = queue_order(queue_sort)
         self._profiles = frozenset(profiles)
         self._nominations = nominations
@@ -67,7 +71,10 @@ class SchedulingQueue:
         self._hints = HintBook(profiles, now, pod_groups=pod_groups, observe=observe_hint)
         self._gates = Gates(profiles, self.counts)
         self._active = ActiveQueue(order)
-        self._backoff = BackoffQueue(order, now, initial=initial_backoff, maximum=max_backoff)
+        self._pop_from_backoff = pop_from_backoff
+        self._backoff = BackoffQueue(
+            order, now, initial=initial_backoff, maximum=max_backoff, by_second=pop_from_backoff
+        )
         self._unschedulable = UnschedulablePods()
         self._in_flight = InFlightPods()
 
@@ -114,7 +121,7 @@ class SchedulingQueue:
         while True:
             queued = self._active.pop()
             if queued is None:
-                queued = self._backoff.pop_rejected()
+                queued = self._backoff.pop_rejected() if self._pop_from_backoff else None
                 if queued is None:
                     return None
                 self.counts.entered(Place.ACTIVE, POP_FROM_BACKOFF)
@@ -222,7 +229,7 @@ class SchedulingQueue:
     @property
     def has_ready(self) -> bool:
         """Whether `pop` has something to give."""
-        return len(self._active) > 0 or self._backoff.has_rejected
+        return len(self._active) > 0 or (self._pop_from_backoff and self._backoff.has_rejected)
 
     @property
     def scheduling_cycle(self) -> int:

@@ -14,3 +14,8 @@ def parse_time(text: str) -> float:
     except ValueError:
         raise InputError(f'"{text}" is not a time (expected one like 2026-01-31T12:00:00Z)') from None
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
+
+
+def format_time(seconds: float) -> str:
+    """The RFC 3339 time of so many seconds since the epoch, to the second."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
