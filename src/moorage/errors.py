@@ -29,12 +29,16 @@ class ObjectError(InputError):
 
 
 class PluginError(MoorageError):
-    """A plugin raised, or gave an answer outside its contract. It fails the pod's cycle, never the process."""
+    """A plugin raised, or gave an answer outside its contract. It fails the pod's cycle, never the process.
 
-    def __init__(self, plugin: str, point: str, message: str) -> None:
-        super().__init__(f'running {point} plugin "{plugin}": {message}')
+    `where` is the file and line of a mistake in the plugin; "" where it only says that something else is broken.
+    """
+
+    def __init__(self, plugin: str, point: str, message: str, *, where: str = "") -> None:
+        super().__init__(f'running {point} plugin "{plugin}": {message}' + (f" (at {where})" if where else ""))
         self.plugin = plugin
         self.point = point
+        self.where = where
 
 
 class ExtenderError(MoorageError):

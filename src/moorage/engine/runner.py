@@ -5,11 +5,11 @@ import logging
 from moorage.columns import PodInfo, Snapshot
 from moorage.engine.outcome import Placement
 from moorage.errors import PluginError
+from moorage.framework.answers import blame, permit_verdict, post_filter_verdict, verdict
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.filtering import Filtering
-from moorage.framework.lifting import blame, checked
-from moorage.framework.points import Nomination, PermitAnswer, PostFilterAnswer
+from moorage.framework.points import Nomination, PostFilterAnswer
 from moorage.framework.profile import Profile
 from moorage.framework.scoring import Scoring
 from moorage.framework.status import Code, Status
@@ -32,9 +32,7 @@ class Runner:
         nomination: Nomination | None = None
         for one in self.profile.post_filters:
             with blame(one.name, "PostFilter"):
-                answer: PostFilterAnswer = one.plugin.post_filter(state, pod, statuses)
-                if not isinstance(answer, PostFilterAnswer):
-                    raise TypeError(f"answered {answer!r}; expected a PostFilterAnswer")
+                answer = post_filter_verdict(one.name, one.plugin, one.plugin.post_filter(state, pod, statuses))
             if answer.status is None or answer.status.is_success:
                 return PostFilterAnswer(None, answer.nomination)
             if answer.status.code is not Code.UNSCHEDULABLE:
@@ -49,13 +47,13 @@ class Runner:
         for one in self.profile.reserves:
             try:
                 with blame(one.name, "Reserve"):
-                    status = checked(one.name, "Reserve", one.plugin.reserve(state, pod, node_name), Status)
+                    answer = one.plugin.reserve(state, pod, node_name)
+                refusal = verdict(one.name, one.plugin, "Reserve", answer)
             except PluginError:
                 self.unreserve(state, pod, node_name)
                 raise
-            if status is not None and not status.is_success:
+            if refusal is not None:
                 self.unreserve(state, pod, node_name)
-                refusal: Status = status.by(one.name)
                 return refusal
         return None
 
@@ -73,14 +71,10 @@ class Runner:
         for one in self.profile.permits:
             with blame(one.name, "Permit"):
                 answer = one.plugin.permit(placement.state, placement.pod, placement.node_name)
-            checked(one.name, "Permit", answer, Status, PermitAnswer)
-            status = answer.status if isinstance(answer, PermitAnswer) else answer
-            if status is None or status.is_success:
+            status, seconds = permit_verdict(one.name, one.plugin, answer)
+            if status is None:
                 continue
-            if status.code is Code.WAIT:
-                waits[one.name] = answer.timeout_seconds if isinstance(answer, PermitAnswer) else 0.0
-            elif status.is_rejection:
-                return status.by(one.name), {}
-            else:
-                raise PluginError(one.name, "Permit", status.message or f"answered {status.code.label}")
+            if status.code is not Code.WAIT:
+                return status, {}
+            waits[one.name] = seconds
         return None, waits

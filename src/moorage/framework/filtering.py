@@ -6,11 +6,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
-from moorage.errors import PluginError
+from moorage.framework.answers import blame, broken, verdict
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.kept import ClassColumns, KeptClasses
-from moorage.framework.lifting import NodeFilter, blame, broken, checked
+from moorage.framework.lifting import NodeFilter
 from moorage.framework.points import NodeNames, PreFilterExtensions, Scope
 from moorage.framework.profile import Profile
 from moorage.framework.status import Code, Status, unresolvable
@@ -71,10 +71,12 @@ class Filtering:
                 continue
             if isinstance(answer, NodeNames):
                 self._narrow(search, one.name, answer.names)
-            elif checked(one.name, "PreFilter", answer, Status, NodeNames).code is Code.SKIP:
+            elif (status := verdict(one.name, one.plugin, "PreFilter", answer)) is None:
+                continue
+            elif status.code is Code.SKIP:
                 skipped.add(one.name)
-            elif not answer.is_success:
-                search.rejection = self._rejection(one.name, answer)
+            else:
+                search.rejection = status
             if search.rejection is not None and search.rejection.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 break
         search.state.skipped_filters = frozenset(skipped)
@@ -87,11 +89,6 @@ class Filtering:
             by = sorted(search.narrowed_by)
             text = f"plugin(s) [{' '.join(by)}] simultaneously" if len(by) > 1 else f"plugin {by[0]}"
             search.rejection = unresolvable(f"node(s) didn't satisfy {text}")
-
-    def _rejection(self, plugin: str, answer: Status) -> Status:
-        if not answer.is_rejection:
-            raise PluginError(plugin, "PreFilter", answer.message or f"answered {answer.code.label}")
-        return answer.by(plugin)
 
     # ------------------------------------------------------------------------------------------------------ Filter
 

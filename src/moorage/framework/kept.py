@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, PodClass, PodInfo, Rows
 from moorage.errors import PluginError
+from moorage.framework.answers import broken
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.lifting import FEW_ROWS, NodeFilter, broken
+from moorage.framework.lifting import FEW_ROWS, NodeFilter
 from moorage.framework.points import NodeNames, Scope
 from moorage.framework.profile import Profile
 from moorage.framework.ranking import KeptScores

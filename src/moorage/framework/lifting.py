@@ -1,7 +1,4 @@
-"""One shape for every filter and score, whichever of the two forms a plugin was written in.
-
-Also the place where a plugin's answers are checked: what it may not answer becomes a PluginError that names it.
-"""
+"""One shape for every filter and score, whichever of the two forms a plugin was written in."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any
@@ -11,54 +8,14 @@ from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.errors import PluginError
+from moorage.framework.answers import blame, broken, verdict, wrong
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scope, Scores, Verdicts
-from moorage.framework.status import Code, Status
+from moorage.framework.status import Status
 
 #: Up to this many rows the one-node form is quicker than the dispatch of array operations.
 FEW_ROWS = 6
-
-
-def broken(plugin: str, point: str, problem: Exception | str) -> PluginError:
-    """The error that a plugin's misbehaviour becomes: it names the plugin and the point."""
-    if isinstance(problem, PluginError):
-        return problem
-    return PluginError(plugin, point, problem if isinstance(problem, str) else f"{type(problem).__name__}: {problem}")
-
-
-def checked(plugin: str, point: str, answer: Any, *kinds: type) -> Any:
-    """The answer, if it is None or of a kind that the point's contract allows. Raises PluginError if not."""
-    if answer is None or isinstance(answer, kinds):
-        return answer
-    expected = " or ".join(kind.__name__ for kind in kinds)
-    raise PluginError(plugin, point, f"answered {answer!r}; expected {expected} or None")
-
-
-def is_skip(plugin: str, point: str, answer: Any) -> bool:
-    """Whether the plugin skips itself, at a point where it may do nothing else but go on. Raises PluginError."""
-    status = checked(plugin, point, answer, Status)
-    if status is None or status.is_success:
-        return False
-    if status.code is not Code.SKIP:
-        raise PluginError(plugin, point, status.message or f"answered {status.code.label}")
-    return True
-
-
-class blame:  # noqa: N801 - reads as a statement: `with blame(...)`
-    """Turns whatever a plugin raises inside the block into a PluginError that names it."""
-
-    __slots__ = ("_plugin", "_point")
-
-    def __init__(self, plugin: str, point: str) -> None:
-        self._plugin = plugin
-        self._point = point
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, PluginError):
-            raise broken(self._plugin, self._point, error) from error
 
 
 class NodeFilter:
@@ -90,11 +47,7 @@ class NodeFilter:
             status = self._one(state, pod, node)
         except Exception as error:
             raise broken(self.name, "Filter", error) from error
-        if status is None:
-            return None
-        if not isinstance(status, Status):
-            checked(self.name, "Filter", status, Status)
-        return None if status.is_success else self._checked(status)
+        return None if status is None else verdict(self.name, self.plugin, "Filter", status)
 
     def one_code(self, state: CycleState, pod: PodInfo, nodes: NodeTable, row: int) -> int:
         """The verdict on one row as an id of `statuses`, 0 where the pod fits."""
@@ -141,9 +94,10 @@ class NodeFilter:
         return Verdicts(np.array(given, dtype=np.intp), statuses) if statuses else None
 
     def _checked(self, status: Status) -> Status:
-        if not status.is_rejection:
-            raise PluginError(self.name, "Filter", status.message or f"answered {status.code.label}")
-        return status.by(self.name)
+        refusal = verdict(self.name, self.plugin, "Filter", status)
+        if refusal is None:
+            raise wrong(self.name, self.plugin, "Filter", "answered a verdict whose status says yes")
+        return refusal
 
     def _intern(self, status: Status) -> int:
         known = self._id_of.get(status)

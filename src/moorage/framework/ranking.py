@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, PodInfo, Rows
+from moorage.framework.answers import broken, is_skip
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.lifting import NodeScore, broken, is_skip
+from moorage.framework.lifting import NodeScore
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import Scope, Scores
 from moorage.framework.profile import Named, Profile
@@ -87,7 +88,7 @@ class KeptScores:
             answer = one.plugin.pre_score(self._state, self._pod, self._nodes, feasible)
         except Exception as error:
             raise broken(one.name, "PreScore", error) from error
-        return is_skip(one.name, "PreScore", answer)
+        return is_skip(one.name, one.plugin, "PreScore", answer)
 
     # --------------------------------------------------------------------------------------------------- evaluation
 

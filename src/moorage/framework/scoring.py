@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, Rows
 from moorage.errors import PluginError
+from moorage.framework.answers import broken, is_skip
 from moorage.framework.filtering import Search
-from moorage.framework.lifting import NodeScore, broken, is_skip
+from moorage.framework.lifting import NodeScore
 from moorage.framework.points import Scores
 from moorage.framework.profile import Profile
 
@@ -40,7 +41,7 @@ class Scoring:
                 answer = one.plugin.pre_score(search.state, search.pod, self._nodes, rows)
             except Exception as error:
                 raise broken(one.name, "PreScore", error) from error
-            if is_skip(one.name, "PreScore", answer):
+            if is_skip(one.name, one.plugin, "PreScore", answer):
                 skipped.add(one.name)
         search.state.skipped_scores = frozenset(skipped)
         return [one for one in self._asked_scores if one.name not in skipped]

@@ -240,6 +240,7 @@ def test_a_broken_plugin_is_named_in_the_decision(tmp_path: Path, plugin: Path) 
     assert (
         found["one"][0]["error"]
         == 'running Score plugin "Broken": ZeroDivisionError: integer division or modulo by zero'
+        f" (at {plugin.parent.name}/mine.py:15)"
     )
     assert found["one"][0]["feasible"] == []
     assert found["good"][0]["chosen"] == "a"

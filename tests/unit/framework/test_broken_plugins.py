@@ -167,11 +167,13 @@ def test_an_error_of_post_filter_is_told_beside_the_reasons() -> None:
     assert outcome.full_message == "0/8 nodes are available: 8 Insufficient cpu. out of order"
 
 
-def test_what_was_raised_is_in_the_message() -> None:
+def test_what_was_raised_and_where_is_in_the_message() -> None:
     engine = scheduler({"filter": raising}).engine
     outcome = engine.schedule(info(engine))
     assert isinstance(outcome, Failure)
-    assert outcome.message == 'running Filter plugin "Broken": ZeroDivisionError: by zero'
+    line = raising.__code__.co_firstlineno + 1
+    where = f"framework/test_broken_plugins.py:{line}"
+    assert outcome.message == f'running Filter plugin "Broken": ZeroDivisionError: by zero (at {where})'
 
 
 @pytest.mark.parametrize("nodes", [NODES, NODES[:2]])

@@ -1,0 +1,165 @@
+"""What a plugin may answer at each extension point, and what a wrong answer becomes.
+
+Whoever runs a point asks here: the queue, the engine, and the attempt that binds. What a plugin raises, and what it may
+not answer, becomes a PluginError that names the plugin, the point, and the line it happened at: that fails the attempt
+of one pod, and nothing else. Two things are let pass, since they are no answers: KeyboardInterrupt with its kin, and a
+question to extenders that arises inside a plugin (both are no `Exception`).
+"""
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final
+
+from moorage.columns import PodInfo
+from moorage.errors import ApiError, PluginError
+from moorage.framework.points import NodeNames, Nomination, PermitAnswer, PostFilterAnswer
+from moorage.framework.status import Code, Status
+
+_NO: Final = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
+
+
+@dataclass(frozen=True, slots=True)
+class Contract:
+    """What may be answered at a point, beside None and SUCCESS, which say yes."""
+
+    #: The method that is asked.
+    method: str
+    #: The codes a Status may have there. ERROR breaks the attempt in the plugin's words, any other is a wrong answer.
+    codes: frozenset[Code]
+    #: What may be answered instead of a Status.
+    kinds: tuple[type, ...] = ()
+    #: Whether the answer may be awaited.
+    is_awaited: bool = False
+
+
+#: By the name kube-scheduler has for a point in its messages. Filter and Score look at whole columns of nodes: the
+#: shape of those is checked where they are made uniform (`lifting`).
+CONTRACTS: Final[Mapping[str, Contract]] = {
+    "PreEnqueue": Contract("pre_enqueue", _NO),
+    "PreFilter": Contract("pre_filter", _NO | {Code.SKIP}, (NodeNames,)),
+    "Filter": Contract("filter", _NO),
+    "PostFilter": Contract("post_filter", _NO | {Code.ERROR}, (PostFilterAnswer,)),
+    "PreScore": Contract("pre_score", frozenset((Code.SKIP,))),
+    "Reserve": Contract("reserve", _NO),
+    "Permit": Contract("permit", _NO | {Code.WAIT}, (PermitAnswer,)),
+    "PreBindPreFlight": Contract("pre_bind_pre_flight", frozenset((Code.SKIP,))),
+    "PreBind": Contract("pre_bind", _NO, is_awaited=True),
+    "Bind": Contract("bind", _NO | {Code.SKIP}, is_awaited=True),
+    "PostBind": Contract("post_bind", frozenset(), is_awaited=True),
+}
+
+
+def verdict(name: str, plugin: Any, point: str, answer: Any) -> Status | None:
+    """The answer of `plugin`, called `name`: None for yes, else a Status that the point allows, with the name on it.
+
+    Raises PluginError for everything else. For points that answer in Statuses alone; others look at `kinds` first.
+    """
+    if answer is None:
+        return None
+    contract = CONTRACTS[point]
+    if not isinstance(answer, Status):
+        expected = " or ".join(kind.__name__ for kind in (*contract.kinds, Status))
+        raise wrong(name, plugin, point, f"answered {answer!r}; expected {expected} or None")
+    if answer.code is Code.SUCCESS:
+        return None
+    if answer.code in contract.codes:
+        return answer.by(name)
+    if answer.code is Code.ERROR and answer.reasons:
+        # Said on purpose, so the plugin's own words are enough.
+        raise PluginError(name, point, answer.message)
+    raise wrong(name, plugin, point, answer.message or f"answered {answer.code.label}")
+
+
+def permit_verdict(name: str, plugin: Any, answer: Any) -> tuple[Status | None, float]:
+    """What a Permit plugin says, as `verdict` tells it, and for how many seconds it wants the pod held, if it does."""
+    seconds: Any = 0.0
+    if isinstance(answer, PermitAnswer):
+        answer, seconds = answer.status, answer.timeout_seconds
+    status = verdict(name, plugin, "Permit", answer)
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or math.isnan(seconds):
+        raise wrong(name, plugin, "Permit", f"answered a timeout of {seconds!r}; expected seconds")
+    return status, float(seconds)
+
+
+def post_filter_verdict(name: str, plugin: Any, answer: Any) -> PostFilterAnswer:
+    """What a PostFilter plugin says, found whole. Its status may be an ERROR, too: that is told beside the reasons."""
+    if not isinstance(answer, PostFilterAnswer):
+        raise wrong(name, plugin, "PostFilter", f"answered {answer!r}; expected PostFilterAnswer")
+    status, nomination = answer.status, answer.nomination
+    if status is not None and not isinstance(status, Status):
+        raise wrong(name, plugin, "PostFilter", f"answered the status {status!r}; expected Status or None")
+    if nomination is not None and not _is_whole(nomination):
+        raise wrong(name, plugin, "PostFilter", f"answered {nomination!r}; expected a Nomination of a node and pods")
+    return answer
+
+
+def wrong(name: str, plugin: Any, point: str, problem: str) -> PluginError:
+    """The error that an answer becomes which the point does not allow: the line is that of the plugin's method."""
+    return PluginError(name, point, problem, where=_definition(getattr(plugin, CONTRACTS[point].method, None)))
+
+
+def broken(plugin: str, point: str, problem: Exception | str) -> PluginError:
+    """The error that what a plugin raised becomes: the line is the last one of the plugin's own file."""
+    if isinstance(problem, PluginError):
+        return problem
+    if isinstance(problem, str | ApiError):
+        # A refusal of the API server is no mistake of the plugin's.
+        return PluginError(plugin, point, str(problem))
+    return PluginError(plugin, point, f"{type(problem).__name__}: {problem}", where=_raised_at(problem.__traceback__))
+
+
+def is_skip(name: str, plugin: Any, point: str, answer: Any) -> bool:
+    """Whether the plugin skips itself, at a point where it may do nothing else but go on. Raises PluginError."""
+    return verdict(name, plugin, point, answer) is not None
+
+
+class blame:  # noqa: N801 - reads as a statement: `with blame(...)`
+    """Turns whatever a plugin raises inside the block into a PluginError that names it."""
+
+    __slots__ = ("_plugin", "_point")
+
+    def __init__(self, plugin: str, point: str) -> None:
+        self._plugin = plugin
+        self._point = point
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        if isinstance(error, Exception) and not isinstance(error, PluginError):
+            raise broken(self._plugin, self._point, error) from error
+
+
+def _is_whole(nomination: Any) -> bool:
+    return (
+        isinstance(nomination, Nomination)
+        and isinstance(nomination.node_name, str)
+        and isinstance(nomination.victims, tuple | list)
+        and all(isinstance(victim, PodInfo) for victim in nomination.victims)
+    )
+
+
+def _definition(method: Callable[..., Any] | None) -> str:
+    code = getattr(inspect.unwrap(method), "__code__", None) if method is not None else None
+    return "" if code is None else _place(code.co_filename, code.co_firstlineno)
+
+
+def _raised_at(trace: TracebackType | None) -> str:
+    """The innermost line of the file that our call led to: what a plugin calls is seldom where its mistake is."""
+    if trace is None:
+        return ""
+    trace = trace.tb_next or trace
+    file = trace.tb_frame.f_code.co_filename
+    line = trace.tb_lineno
+    while (trace := trace.tb_next) is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+    return _place(file, line)
+
+
+def _place(file: str, line: int) -> str:
+    """A file by its last two names: enough to find it, and the same wherever it is installed."""
+    return f"{Path(*Path(file).parts[-2:])}:{line}"
