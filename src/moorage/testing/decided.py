@@ -6,6 +6,7 @@ from typing import NoReturn
 from moorage.engine import Decision
 from moorage.engine.decision import Preemption
 from moorage.framework.status import Status, unresolvable
+from moorage.testing.tables import Table, html_table
 
 _LEFT_OUT = unresolvable("left out at PreFilter")
 
@@ -29,6 +30,22 @@ class Decided:
         if self.preemption is not None:
             lines.append(f"  preemption: {_preemption_text(self.preemption)}")
         return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        """In a notebook: a table of nodes, the best first, with each score or the reason against."""
+        return html_table(self.table())
+
+    def table(self) -> Table:
+        """The nodes, the best first, each with its total and scores or with who refused it and why."""
+        fits = sorted(self.feasible, key=lambda name: (-self.decision.totals[name], name))
+        rows = [(name, str(self.decision.totals[name]), self._score_text(name)) for name in fits]
+        rows += [(name, "", self._fate(name)) for name in self._nodes if name not in self.feasible]
+        title = f"{self.decision.pod} -> {self.chosen or 'nowhere'}"
+        if self.message:
+            title += f": {self.message}"
+        if self.preemption is not None:
+            title += f" (preemption: {_preemption_text(self.preemption)})"
+        return Table(title, ("node", "total", "scores, or why not"), rows)
 
     # -------------------------------------------------------------------------------------------------------- questions
 
@@ -131,9 +148,10 @@ class Decided:
         if refusal is not None:
             by = f"refused by {refusal.plugin}" if refusal.plugin else "refused"
             return f"{by}: {refusal.message}"
-        scores = self.decision.scores[node]
-        parts = ", ".join(f"{plugin} {score}" for plugin, score in sorted(scores.items()))
-        return f"total {self.decision.totals[node]} ({parts})"
+        return f"total {self.decision.totals[node]} ({self._score_text(node)})"
+
+    def _score_text(self, node: str) -> str:
+        return ", ".join(f"{plugin} {score}" for plugin, score in sorted(self.decision.scores[node].items()))
 
     def _fail(self, problem: str) -> NoReturn:
         raise AssertionError(f"{problem}\n{self}")
