@@ -10,6 +10,7 @@ from pathlib import Path
 
 from moorage.apiserver.server import ApiServer
 from moorage.apiserver.server import Options as ServerOptions
+from moorage.controllers.definitions import ensure_served
 from moorage.controllers.running import run_controllers
 from moorage.kube.access import load_access
 from moorage.kube.transport import Client
@@ -52,8 +53,10 @@ async def embedded_cluster(options: ClusterOptions) -> AsyncIterator[EmbeddedClu
             server.write_kubeconfig(kubeconfig)
             access = load_access(kubeconfig)
             scheduler = _scheduler(options, kubeconfig, Path(folder)) if options.with_scheduler else None
-            async with Client(access) as client, _running(options, client, scheduler):
-                yield EmbeddedCluster(server, client, kubeconfig)
+            async with Client(access) as client:
+                await ensure_served(client)
+                async with _running(options, client, scheduler):
+                    yield EmbeddedCluster(server, client, kubeconfig)
 
 
 @asynccontextmanager

@@ -2,6 +2,7 @@
 
     runtime      what controllers are made of: queues, informers, expectations, writes, owners
     objects      API objects as controllers read them
+    definitions  the CustomResourceDefinitions that Moorage brings
     deployments, replicasets, jobs      workloads into pods
     garbage, podgc, namespaces          what goes when something else has gone
     nodes                               silent nodes: conditions, taints, evictions

@@ -58,6 +58,8 @@ class Informer(Generic[T]):
 
     `transform` may replace each object before anybody sees it (to share equal specs, say). `on_malformed` is told of
     objects that do not decode; the last good state of such an object stays until it is deleted.
+
+    A kind of one's own (`PLURAL`) need not be served: while it is not, there are no objects of it.
     """
 
     def __init__(
@@ -74,7 +76,7 @@ class Informer(Generic[T]):
         page_size: int = 500,
         inactivity: float = 90.0,
     ) -> None:
-        self.resource = resource or resource_of(kind.KIND)
+        self.resource = resource or resource_of(kind)
         self.synced = asyncio.Event()
         self._client = client
         self._transform = transform
@@ -89,6 +91,7 @@ class Informer(Generic[T]):
             selectors={name: selector for name, selector in selectors.items() if selector},
             page_size=page_size,
             inactivity=inactivity,
+            may_be_missing=bool(kind.PLURAL),
         )
 
     def get(self, name: str, namespace: str = "") -> T | None:

@@ -1,11 +1,12 @@
 """Kinds, and the paths an API server serves them under.
 
-A small table of what schedulers and controllers touch; a custom resource is one more `Resource(...)`.
+A small table of what schedulers and controllers touch; the class of a custom resource says itself where it is served.
 """
 
 from dataclasses import dataclass
 
 from moorage.errors import InputError
+from moorage.objects import KubeObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,8 +94,13 @@ _TABLE = [
 RESOURCES: dict[str, Resource] = {resource.kind: resource for resource in _TABLE}
 
 
-def resource_of(kind: str) -> Resource:
-    """The resource of a built-in kind, by the name manifests give it."""
+def resource_of(kind: str | type[KubeObject]) -> Resource:
+    """The resource of a built-in kind, by the name manifests give it, or of any kind by its class."""
+    if not isinstance(kind, str):
+        if kind.PLURAL:
+            group, _, version = kind.API_VERSION.rpartition("/")
+            return Resource(kind.KIND, group, version, kind.PLURAL, namespaced=kind.NAMESPACED)
+        kind = kind.KIND
     try:
         return RESOURCES[kind]
     except KeyError:

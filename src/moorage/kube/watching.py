@@ -29,6 +29,7 @@ from moorage.kube.errors import (
     Gone,
     Invalid,
     MethodNotAllowed,
+    NotFound,
     StatusError,
 )
 from moorage.kube.transport import Client
@@ -41,6 +42,9 @@ tight loop."""
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 15.0
 """Seconds between tries while the server fails."""
+
+MISSING_DELAY = 3.0
+"""Seconds between looks at a server that does not have the collection yet."""
 
 
 class Step(Enum):
@@ -77,6 +81,8 @@ class Target(Generic[T]):
     inactivity: float = 90.0
     """Silence after which a stream counts as dead. Servers send bookmarks about once a minute."""
     list_deadline: float = 60.0
+    may_be_missing: bool = False
+    """Whether a server that does not have the collection counts as one where it is empty (custom resources)."""
 
 
 async def watch_stream(client: Client, target: Target[T], query: Query) -> AsyncGenerator[Sequence[Item[T]], None]:
@@ -231,17 +237,30 @@ async def watch_forever(
     """List and watch, whatever happens to the server. Never ends by itself."""
     cursor = cursor or Cursor()
     backoff = backoff or Backoff(FIRST_DELAY, LONGEST_DELAY)
+    is_missing = False
     while True:
         try:
             async with aclosing(list_and_watch(client, target, cursor)) as steps:
                 async for step in steps:
                     backoff.reset()
+                    is_missing = is_missing and step is Step.LISTING
                     yield step
         except (Gone, BadAnswer) as error:
             logger.info("%s: the watch lost its place, listing again: %s", target.path, error)
             cursor.resource_version = ""
             failure: ApiError = error
         except ApiError as error:
-            logger.warning("%s: %s", target.path, error)
             failure = error
-        await asyncio.sleep(backoff.next(failure.retry_after if isinstance(failure, StatusError) else None))
+            if target.may_be_missing and isinstance(error, NotFound):
+                cursor.resource_version = ""
+                if not is_missing:
+                    is_missing = True
+                    logger.warning(
+                        "%s: not served here (its CustomResourceDefinition is missing): waiting", target.path
+                    )
+                    yield Step.LISTING
+                    yield Step.LISTED
+            else:
+                logger.warning("%s: %s", target.path, error)
+        asked = failure.retry_after if isinstance(failure, StatusError) else None
+        await asyncio.sleep(MISSING_DELAY if is_missing else backoff.next(asked))

@@ -86,7 +86,7 @@ def _rules(config: Config, registry: Registry) -> Iterator[tuple[str, Iterable[s
     yield "", ["nodes"], _READ
     yield from _read_rules(kinds)
     if any(one.name == "VolumeBinding" for profile in profiles for one in profile.at("preBind")):
-        yield "", [resource_of(kind.KIND).plural for kind in (PersistentVolume, PersistentVolumeClaim)], ["patch"]
+        yield "", [resource_of(kind).plural for kind in (PersistentVolume, PersistentVolumeClaim)], ["patch"]
     yield "events.k8s.io", ["events"], ["create", "patch"]
     yield "authentication.k8s.io", ["tokenreviews"], ["create"]
     yield "authorization.k8s.io", ["subjectaccessreviews"], ["create"]
@@ -105,7 +105,7 @@ def _profiles(config: Config, registry: Registry) -> tuple[list[Profile], tuple[
 def _read_rules(kinds: Iterable[type[KubeObject]]) -> Iterator[tuple[str, Iterable[str], list[str]]]:
     groups: dict[str, list[str]] = {}
     for kind in kinds:
-        resource = resource_of(kind.KIND)
+        resource = resource_of(kind)
         groups.setdefault(resource.group, []).append(resource.plural)
     for group, plurals in sorted(groups.items()):
         yield group, plurals, _READ

@@ -40,10 +40,14 @@ class ObjectMeta(Struct, frozen=True):
 
 
 class KubeObject(Struct, frozen=True):
-    """Any API object: it has metadata, and its class knows apiVersion and kind."""
+    """Any API object: it has metadata, and its class knows apiVersion and kind.
+
+    A kind of one's own (a custom resource) also says under which PLURAL the API serves it.
+    """
 
     API_VERSION: ClassVar[str] = ""
     KIND: ClassVar[str] = ""
+    PLURAL: ClassVar[str] = ""
     NAMESPACED: ClassVar[bool] = True
 
     metadata: ObjectMeta = ObjectMeta()

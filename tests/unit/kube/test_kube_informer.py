@@ -2,7 +2,7 @@ import asyncio
 import gc
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import msgspec
 import pytest
@@ -244,3 +244,38 @@ async def test_the_collector_comes_back_when_the_cluster_cannot_be_read(
     await until(gc.isenabled)
     task.cancel()
     await asyncio.gather(task, return_exceptions=True)
+
+
+class Widget(Pod, frozen=True):
+    """A kind of one's own that looks like a pod."""
+
+    API_VERSION: ClassVar[str] = "example.org/v1"
+    KIND: ClassVar[str] = "Widget"
+    PLURAL: ClassVar[str] = "widgets"
+
+
+async def test_a_kind_that_is_not_served_yet_counts_as_empty_and_is_waited_for(
+    api: "FakeApi", client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "MISSING_DELAY", 0.001)
+    widgets = "/apis/example.org/v1/widgets"
+    informer = Informer(client, Widget)
+    async with running(informer):
+        await until(lambda: informer.synced.is_set())
+        assert len(informer) == 0
+        api.watch(widgets, *streamed(pod("first", 5), version=5))
+        await until(lambda: informer.get("first", "default") is not None)
+
+
+async def test_objects_go_with_the_definition_of_their_kind(
+    api: "FakeApi", client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "MISSING_DELAY", 0.001)
+    widgets = "/apis/example.org/v1/widgets"
+    api.watch(widgets, *streamed(pod("first", 5), version=5), stay=False)
+    api.answer("WATCH", widgets, {"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)
+    informer, log = Informer(client, Widget), Log()
+    informer.add_handler(log)
+    async with running(informer):
+        await until(lambda: "-first" in log.told)
+    assert log.told == ["+first", "synced", "-first"]

@@ -1,7 +1,10 @@
+from typing import ClassVar
+
 import pytest
 
 from moorage.errors import InputError
 from moorage.kube.paths import RESOURCES, Resource, resource_of
+from moorage.objects import KubeObject, Pod
 
 
 def test_paths_of_core_and_grouped_kinds() -> None:
@@ -17,6 +20,16 @@ def test_paths_of_core_and_grouped_kinds() -> None:
 def test_a_custom_resource_is_one_more_resource() -> None:
     sticky = Resource("StickyJob", "example.org", "v1alpha1", "stickyjobs")
     assert sticky.path("default", "j") == "/apis/example.org/v1alpha1/namespaces/default/stickyjobs/j"
+
+
+def test_a_class_of_ones_own_says_where_it_is_served() -> None:
+    class StickyJob(KubeObject, frozen=True):
+        API_VERSION: ClassVar[str] = "example.org/v1alpha1"
+        KIND: ClassVar[str] = "StickyJob"
+        PLURAL: ClassVar[str] = "stickyjobs"
+
+    assert resource_of(StickyJob) == Resource("StickyJob", "example.org", "v1alpha1", "stickyjobs")
+    assert resource_of(Pod) == resource_of("Pod")
 
 
 def test_an_object_that_lives_in_a_namespace_needs_one() -> None:

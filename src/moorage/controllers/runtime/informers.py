@@ -46,7 +46,7 @@ class Informers:
 
     def of(self, kind: type[T]) -> Informer[T]:
         """The informer of a kind. A kind is read in one way only: the first that asks says in which."""
-        return self.following(resource_of(kind.KIND), kind)
+        return self.following(resource_of(kind), kind)
 
     def following(self, resource: Resource, kind: type[T]) -> Informer[T]:
         """The informer of a resource; where nobody follows it yet, its objects are read as `kind`."""

@@ -64,7 +64,7 @@ async def _is_still_there(owner: Managed, writer: Writer) -> bool:
     """Whether the owner still lives, asked of the server: adopting for the dead would delete the adopted."""
     meta = owner.metadata
     try:
-        found = await writer.get(resource_of(owner.KIND), meta.name, meta.namespace)
+        found = await writer.get(resource_of(type(owner)), meta.name, meta.namespace)
     except NotFound:
         return False
     return bool(found["metadata"]["uid"] == meta.uid and not found["metadata"].get("deletionTimestamp"))

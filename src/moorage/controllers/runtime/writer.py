@@ -34,12 +34,12 @@ class Writer:
 
     async def patch(self, item: Managed, patch: Json, *, strategic: bool = False, is_guarded: bool = False) -> Json:
         """Change an object that is still the one we know; `is_guarded` refuses the patch if it has changed at all."""
-        resource = resource_of(item.KIND)
+        resource = resource_of(type(item))
         return await self.patch_resource(resource, item.metadata, patch, strategic=strategic, is_guarded=is_guarded)
 
     async def patch_status(self, item: Managed, status: Json, *, is_guarded: bool = False) -> Json:
         """Write these fields of an object's status; lists as a whole, None takes a field away."""
-        resource, patch = resource_of(item.KIND), {"status": status}
+        resource, patch = resource_of(type(item)), {"status": status}
         return await self.patch_resource(resource, item.metadata, patch, subresource="status", is_guarded=is_guarded)
 
     async def patch_resource(
