@@ -2,7 +2,7 @@
 
 import typer
 
-from moorage.cli import apiserver, config, decide, manifests, scheduler, up
+from moorage.cli import apiserver, config, controllers, decide, manifests, scheduler, up
 from moorage.cli.demo.command import demo
 
 app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False)
@@ -11,6 +11,7 @@ app.add_typer(config.app, name="config")
 app.command()(demo)
 app.command()(up.up)
 app.command()(apiserver.apiserver)
+app.command()(controllers.controllers)
 app.command()(decide.decide)
 app.command()(manifests.manifests)
 app.command(cls=scheduler.SchedulerCommand)(scheduler.scheduler)

@@ -4,6 +4,7 @@ import asyncio
 import time
 from collections.abc import Callable, Collection
 
+from moorage.config.types import DEFAULT_SCHEDULER_NAME
 from moorage.controllers.budgets import DisruptionController
 from moorage.controllers.deployments import DeploymentController
 from moorage.controllers.garbage import GarbageCollector
@@ -16,6 +17,7 @@ from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.runtime.informers import Informers
 from moorage.controllers.runtime.writer import Writer
+from moorage.controllers.stickyjobs import StickyJobController
 from moorage.controllers.volumes import (
     ClaimProtection,
     EphemeralVolumeController,
@@ -43,8 +45,12 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     ClaimProtection,
     VolumeProtection,
     EphemeralVolumeController,
+    StickyJobController,
 )
 """All there are. Each works without the others, so that any may be left to somebody else."""
+
+OF_OUR_OWN: tuple[type[Controller], ...] = (StickyJobController,)
+"""Those that no other controller manager has."""
 
 
 async def run_controllers(
@@ -52,15 +58,17 @@ async def run_controllers(
     *,
     only: Collection[str] = (),
     clock: Callable[[], float] = time.time,
+    scheduler_name: str = DEFAULT_SCHEDULER_NAME,
     on_ready: Callable[[], None] | None = None,
 ) -> None:
     """Run the controllers (those named in `only`, or all) until cancelled.
 
-    `on_ready` is called once the cluster is known and work begins. Raises InputError for a name that is none.
+    `scheduler_name` is given to pods of StickyJobs whose template names none. `on_ready` is called once the cluster is
+    known and work begins. Raises InputError for a name that is none.
     """
-    chosen = _chosen(only)
+    chosen = chosen_controllers(only)
     recorder = EventRecorder(Lanes(client), controller="moorage-controllers")
-    cluster = Cluster(Informers(client), Writer(client), recorder, clock)
+    cluster = Cluster(Informers(client), Writer(client), recorder, clock, scheduler_name)
     controllers = [make(cluster) for make in chosen]
     for controller in controllers:
         await controller.prepare()
@@ -76,7 +84,8 @@ async def run_controllers(
         group.create_task(cluster.informers.run(on_synced=begin), name="controllers' informers")
 
 
-def _chosen(only: Collection[str]) -> list[type[Controller]]:
+def chosen_controllers(only: Collection[str]) -> list[type[Controller]]:
+    """The controllers of these names, or all. Raises InputError for a name that is none."""
     names = [each.name for each in CONTROLLERS]
     for name in only:
         if name not in names:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 from tools.control_plane.running import Access
 
+from moorage.controllers.definitions import ensure_served
 from moorage.controllers.running import run_controllers
 from moorage.errors import ApiError
 from moorage.kube.access import load_access
@@ -107,6 +108,7 @@ class Workshop:
         nodes_ready, controllers_ready = asyncio.Event(), asyncio.Event()
         async with Client(load_access(self._kubeconfig)) as client, asyncio.TaskGroup() as group:
             shape = parse_shape(f"name={PREFIX.rstrip('-')},count={NODES},cpu=4,memory=8Gi,zones=a;b;c")
+            await ensure_served(client)
             binder = Binder(client)
             tasks = [
                 group.create_task(run_nodes(client, [shape], on_ready=nodes_ready.set)),

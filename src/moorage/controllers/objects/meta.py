@@ -16,6 +16,7 @@ class ObjectMeta(objects.ObjectMeta, frozen=True):
     """Metadata with owners in full."""
 
     owner_references: tuple[OwnerReference, ...] = ()
+    deletion_grace_period_seconds: int = 0
 
     @property
     def controller(self) -> OwnerReference | None:

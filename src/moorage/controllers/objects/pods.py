@@ -33,6 +33,7 @@ class TerminatedState(Struct, frozen=True, gc=False):
     """How a container ended."""
 
     exit_code: int = 0
+    started_at: str = ""
     finished_at: str = ""
 
 
@@ -43,17 +44,19 @@ class ContainerState(Struct, frozen=True):
 
 
 class ContainerStatus(Struct, frozen=True):
-    """How often a container was started again, and how it ended."""
+    """How often a container was started again, how it ended, and how it had ended before that."""
 
     name: str = ""
     restart_count: int = 0
     state: ContainerState = ContainerState()
+    last_state: ContainerState = ContainerState()
 
 
 class PodStatus(Struct, frozen=True):
     """status: how the pod is."""
 
     phase: str = ""
+    reason: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
 

@@ -11,12 +11,16 @@ from moorage.kube.stamps import time_stamp
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """What is known of it, and how to change it. `clock` tells seconds since 1970."""
+    """What is known of it, and how to change it. `clock` tells seconds since 1970.
+
+    `scheduler_name` is for pods whose template names no scheduler, where a controller has to choose one.
+    """
 
     informers: Informers
     writer: Writer
     recorder: EventRecorder
     clock: Callable[[], float]
+    scheduler_name: str = "default-scheduler"
 
     def now(self) -> str:
         """This moment, as the API writes it."""

@@ -1,0 +1,140 @@
+"""From runs to the status of a StickyJob: pure steps, each giving the status with one thing more in it."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from msgspec.structs import replace
+
+from moorage.controllers.conditions import as_json, with_condition, without_condition
+from moorage.controllers.objects.meta import Condition, condition_of
+from moorage.controllers.objects.pods import Pod
+from moorage.controllers.objects.stickyjobs import COMPLETE, StickyJob, StickyJobStatus
+from moorage.controllers.stickyjobs.runs import End, ended_at, seconds_run
+from moorage.kube.stamps import parse_time, time_stamp
+
+Json = dict[str, Any]
+
+PENDING, RUNNING, BACK_OFF, INVALID = "Pending", "Running", "BackOff", "Invalid"
+
+RUNNING_CONDITION = "Running"
+TEMPLATE_CONDITION = "TemplateUsable"
+
+FIRST_BACK_OFF, LONGEST_BACK_OFF = 10.0, 300.0
+"""Seconds from the end of a run that failed to the next pod, doubling with each that fails in a row."""
+STEADY_RUN = 600.0
+"""Seconds after which a run that fails is the first to fail in a row."""
+SHORTEST_ROUND = 10.0
+"""Seconds from start to start of runs that succeed, where they are to go on for ever."""
+
+PRUNED = (
+    "spec.template has no containers: a CustomResourceDefinition without x-kubernetes-preserve-unknown-fields: true "
+    "under spec.template prunes it to {}. Print Moorage's with `moorage manifests --definitions`, apply it, and apply "
+    "this StickyJob again"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A phase, with the reason and message of the condition Running."""
+
+    phase: str
+    reason: str
+    message: str
+
+
+def is_template_usable(job: StickyJob) -> bool:
+    """Whether there is something to run in the template."""
+    return bool((job.spec.template.get("spec") or {}).get("containers"))
+
+
+def with_last_node(status: StickyJobStatus, node_name: str, node_uid: str) -> StickyJobStatus:
+    """The pod really ran there. A UID that is not known now does not replace one that was."""
+    if node_name == status.last_node and not node_uid:
+        return status
+    return replace(status, last_node=node_name, last_node_uid=node_uid)
+
+
+def with_end(job: StickyJob, status: StickyJobStatus, pod: Pod, end: End, now: float) -> StickyJobStatus:
+    """The run counted, once: its pod's uid says that it was."""
+    if status.pod_uid == pod.metadata.uid:
+        return status
+    status = replace(status, pod_uid=pod.metadata.uid, retry_time="")
+    at = ended_at(pod) or now
+    if end is End.SUCCEEDED:
+        wait = SHORTEST_ROUND - seconds_run(pod) if job.spec.completions is None else 0.0
+        retry_time = time_stamp(at + wait) if wait > 0 else ""
+        return replace(status, succeeded=status.succeeded + 1, failures=0, retry_time=retry_time)
+    if end is End.FAILED:
+        failures = 1 if seconds_run(pod) >= STEADY_RUN else status.failures + 1
+        wait = min(FIRST_BACK_OFF * 2.0 ** min(failures - 1, 16), LONGEST_BACK_OFF)
+        return replace(status, failures=failures, retry_time=time_stamp(at + wait))
+    return status
+
+
+def retry_in(status: StickyJobStatus, now: float) -> float:
+    """Seconds until another pod may be made."""
+    at = parse_time(status.retry_time) if status.retry_time else None
+    return 0.0 if at is None else max(0.0, at - now)
+
+
+def with_phase(job: StickyJob, status: StickyJobStatus, told: Told, now: str) -> StickyJobStatus:
+    """The status with a phase and what people are told about it."""
+    generation = job.metadata.generation
+    running = Condition(
+        RUNNING_CONDITION,
+        "True" if told.phase == RUNNING else "False",
+        told.reason,
+        told.message,
+        last_transition_time=now,
+        observed_generation=generation,
+    )
+    conditions = with_condition(status.conditions, running)
+    if is_template_usable(job):
+        conditions = without_condition(conditions, TEMPLATE_CONDITION)
+    else:
+        unusable = Condition(TEMPLATE_CONDITION, "False", "TemplatePruned", PRUNED, now, observed_generation=generation)
+        conditions = with_condition(conditions, unusable)
+    return replace(status, phase=told.phase, observed_generation=generation, conditions=conditions)
+
+
+def of_pod(pod: Pod) -> Told:
+    """What to say of a job whose pod has not ended."""
+    name, node = pod.metadata.name, pod.spec.node_name
+    if pod.status.phase == "Running":
+        return Told(RUNNING, "PodRunning", f"pod {name} runs on {node}")
+    scheduled = condition_of(pod.status.conditions, "PodScheduled")
+    if scheduled is not None and scheduled.status == "False":
+        return Told(PENDING, scheduled.reason, scheduled.message)
+    return Told(PENDING, "PodPending", f"pod {name} starts on {node}" if node else f"pod {name} waits for a node")
+
+
+def of_end(job: StickyJob, status: StickyJobStatus, pod: Pod) -> Told:
+    """What to say of a job whose pod has ended."""
+    name = pod.metadata.name
+    if job.spec.completions is not None and status.succeeded >= job.spec.completions:
+        return complete(status)
+    if status.retry_time:
+        how = f"pod {name} failed ({status.failures} in a row)" if status.failures else f"pod {name} ended early"
+        return Told(BACK_OFF, "PodFailed" if status.failures else "PodEnded", f"{how}; the next comes then")
+    return Told(PENDING, "PodEnding", f"pod {name} ends; the next comes when it is gone")
+
+
+def complete(status: StickyJobStatus) -> Told:
+    """What to say of a job that is done."""
+    return Told(COMPLETE, "Completed", f"{status.succeeded} runs succeeded")
+
+
+def status_json(status: StickyJobStatus) -> Json:
+    """As a merge patch takes it: what is empty goes."""
+    return {
+        "lastNode": status.last_node or None,
+        "lastNodeUID": status.last_node_uid or None,
+        "phase": status.phase or None,
+        "podName": status.pod_name or None,
+        "podUID": status.pod_uid or None,
+        "succeeded": status.succeeded,
+        "failures": status.failures,
+        "retryTime": status.retry_time or None,
+        "observedGeneration": status.observed_generation,
+        "conditions": as_json(status.conditions),
+    }
