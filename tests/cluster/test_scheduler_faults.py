@@ -6,7 +6,10 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 from tests.cluster.faulty_server import Fault, FaultyServer, failure, faulty_server
+from tests.cluster.forgetful_proxy import forgetful_proxy
 from tests.cluster.scheduler_world import World
+
+from moorage.kube.access import load_access
 
 
 @pytest.fixture
@@ -89,6 +92,20 @@ async def test_the_api_server_goes_and_comes_back(world: World, server: FaultySe
         await world.pod("after", cpu="2")
         await world.bound("after")
         assert scheduler.synced.is_set()
+
+
+async def test_connections_that_carry_nothing_any_more_are_left_for_new_ones(world: World) -> None:
+    await world.node("a")
+    through = forgetful_proxy(load_access(world.access.kubeconfig))
+    async with through as (proxy, access), world.scheduling(access=access):
+        await world.pod("before")
+        await world.bound("before")
+        await world.event("before", "Scheduled")
+        proxy.forget()
+        await world.pod("after")
+        # No connection was closed and every byte acknowledged; `bound` waits for 30 s.
+        await world.bound("after")
+        await world.event("after", "Scheduled")
 
 
 async def test_the_room_of_a_bind_that_may_have_happened_is_given_to_nobody(world: World, server: FaultyServer) -> None:

@@ -241,6 +241,24 @@ async def test_a_leader_that_a_plugin_blocks_past_its_lease_acts_no_more(world: 
     assert len(await world.events("web", "Scheduled")) == 1
 
 
+async def test_a_process_that_a_plugin_holds_up_names_it_and_stops_when_told(world: World, tmp_path: Path) -> None:
+    await world.node("a")
+    plugin = tmp_path / "blocking.py"
+    plugin.write_text(BLOCKING_FILTER)
+    config = with_blocking_filter(world, 3600)
+    async with scheduler_process(world, tmp_path, f"--plugin={plugin}:Blocking", config=config) as process:
+        await process.ready()
+        await world.pod("web")
+
+        async def told() -> bool:
+            return f'plugin "Blocking" in filter for pod {world.name}/web at {plugin}:' in process.log.read_text()
+
+        await world.eventually(told)
+        process.send(signal.SIGTERM)
+        assert await process.end() == 1
+        assert "ending as things are" in process.log.read_text()
+
+
 async def test_the_state_is_logged_on_demand(world: World, tmp_path: Path) -> None:
     await world.node("a")
     async with scheduler_process(world, tmp_path) as process:

@@ -33,6 +33,16 @@ from moorage.kube.transport import Client
 logger = logging.getLogger(__name__)
 
 _LEASES = resource_of("Lease")
+_MOST_TRANSITIONS = 2**31 - 1
+"""What the API server takes for leaseTransitions, an int32; the change of leader after that one is counted as 0."""
+
+_RELEASING = 1.5
+"""Seconds that giving the lease back may take: it runs out anyway, and a process that stops has not long."""
+
+_TRIES = 2
+"""How many renewals must fit into the time a leader has: one that hangs (its connection carries nothing any more)
+leaves time for another on a new connection."""
+
 _JITTER = 1.2
 """Candidates wait up to this much longer than the retry period, so that they do not ask in step."""
 
@@ -141,22 +151,27 @@ class LeaderElector:
     async def _keep_renewing(self) -> None:
         """Renew every retry period; end with LeadershipLost when none has succeeded by the deadline."""
         problem = "this process did not run for too long"
+        pause = self.settings.retry_period
         while True:
             left = self._valid_until - self._clock()
             # Never less than a moment: two clocks may differ about the last nanosecond.
-            await asyncio.sleep(min(self.settings.retry_period, max(left, 0.01)))
+            await asyncio.sleep(max(min(pause, left), 0.01))
             remaining = self._valid_until - self._clock()
             if remaining <= 0:
                 raise LeadershipLost(f"the lease was not renewed in time: {problem}")
+            pause = self.settings.retry_period
             try:
-                async with asyncio.timeout(remaining):
+                async with asyncio.timeout(min(remaining, self.settings.renew_deadline / _TRIES)):
                     if not await self._claim() and self.holder != self.settings.identity:
                         raise LeadershipLost(f"the lease is held by {self.holder}")
             except LeadershipLost:
                 self._valid_until = float("-inf")
                 raise
-            except (ApiError, TimeoutError) as error:
-                problem = str(error) or "no answer from the server"
+            except ApiError as error:
+                problem = str(error)
+                logger.warning("cannot renew the lease: %s", problem)
+            except TimeoutError:
+                problem, pause = "no answer from the server", 0.0
                 logger.warning("cannot renew the lease: %s", problem)
 
     async def _claim(self) -> bool:
@@ -202,7 +217,7 @@ class LeaderElector:
         if old.get("holderIdentity") == self.settings.identity:
             acquired = old.get("acquireTime") or micro_time()
         else:
-            acquired, transitions = micro_time(), transitions + 1
+            acquired, transitions = micro_time(), transitions + 1 if transitions < _MOST_TRANSITIONS else 0
         new = {**lease, "spec": {**old, **self._spec(acquired=acquired, transitions=transitions)}}
         answer = await self._client.put(self._path(self.settings.name), msgspec.json.encode(new))
         self._won(_decode(answer), started)
@@ -223,7 +238,7 @@ class LeaderElector:
         now = micro_time()
         spec = {**old, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
         try:
-            async with asyncio.timeout(remaining):
+            async with asyncio.timeout(min(remaining, _RELEASING)):
                 await self._client.put(self._path(self.settings.name), msgspec.json.encode({**lease, "spec": spec}))
             logger.info("lease %s/%s released", self.settings.namespace, self.settings.name)
         except (ApiError, TimeoutError) as error:

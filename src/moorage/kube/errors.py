@@ -5,6 +5,7 @@ ApiError (moorage.errors)
 ├── Unreachable             no connection: nothing was sent, repeating is safe
 ├── AnswerLost              sent, perhaps carried out, but no answer came back
 │   └── DeadlineExceeded    ... within the time given
+│       └── Silence         ... and not a byte of it for too long: the connection may be dead
 ├── BadAnswer               an answer came that is not what the API promises
 │   └── AnswerTooLong       ... or longer than the caller will take
 └── StatusError             the server said no
@@ -33,6 +34,10 @@ class AnswerLost(ApiError):
 
 class DeadlineExceeded(AnswerLost):
     """The answer did not come in time: the request may have been carried out, or still be."""
+
+
+class Silence(DeadlineExceeded):
+    """Not a byte has come for so long that the connection may carry nothing any more. Go on with a new one."""
 
 
 class BadAnswer(ApiError):

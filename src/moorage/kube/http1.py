@@ -10,10 +10,11 @@ import re
 import ssl
 from collections import deque
 from dataclasses import dataclass
+from math import inf
 from typing import cast
 
 from moorage.errors import ApiError
-from moorage.kube.errors import AnswerLost, AnswerTooLong, BadAnswer, DeadlineExceeded, Unreachable
+from moorage.kube.errors import AnswerLost, AnswerTooLong, BadAnswer, DeadlineExceeded, Silence, Unreachable
 
 _HEAD_END = b"\r\n\r\n"
 _HEAD_LIMIT = 1 << 20
@@ -27,9 +28,13 @@ _READ_HEADERS = re.compile(
     rb"\r\n(content-length|transfer-encoding|connection|retry-after)[ \t]*:[ \t]*([^\r\n]*)", re.IGNORECASE
 )
 
-IDLE_LIMIT = 50.0
-"""Seconds after which an idle connection is not used again: load balancers cut at 60, and a request that
-meets the cut half way is a request whose answer is lost."""
+IDLE_LIMIT = 10.0
+"""Seconds after which an idle connection is not used again. Balancers and NATs forget what is idle, some without a
+word, and a request that meets that is one whose answer is lost; a new connection costs a millisecond or two."""
+
+SILENCE = 12.0
+"""Seconds without a byte after which a request is given up: its connection may have been forgotten by what is between
+us and the server, even where the other end still acknowledges what it gets."""
 
 
 @dataclass(slots=True)
@@ -118,6 +123,8 @@ class Connection(asyncio.BufferedProtocol):
         self._body: _Body | None = None
         self._limit: int | None = None
         self._received = memoryview(bytearray(_BUFFER))
+        self._heard = False
+        self._timer: asyncio.TimerHandle | None = None
         self.idle_since = 0.0
 
     @property
@@ -141,10 +148,31 @@ class Connection(asyncio.BufferedProtocol):
         if self._transport is not None:
             self._transport.abort()
 
-    def give_up(self, deadline: float) -> None:
-        """The answer takes too long: whoever waits for it is told, and the connection is of no more use."""
-        self._fail(DeadlineExceeded(f"no answer within {deadline:g} s"))
-        self.close()
+    def listen(self, until: float, deadline: float, silence: float) -> None:
+        """Give up at `until` (loop time; `deadline` is how that is told), or when nothing comes for `silence` seconds.
+
+        Whoever waits for the answer is told, and the connection is of no more use.
+        """
+        loop = asyncio.get_running_loop()
+        now = loop.time()
+        self._heard = False
+        self._timer = loop.call_at(min(until, now + silence), self._check, until, deadline, silence)
+
+    def _check(self, until: float, deadline: float, silence: float) -> None:
+        if asyncio.get_running_loop().time() >= until:
+            self._fail(DeadlineExceeded(f"no answer within {deadline:g} s"))
+            self.close()
+        elif not self._heard:
+            self._fail(Silence(f"the server has been silent for {silence:g} s"))
+            self.close()
+        else:
+            self.listen(until, deadline, silence)
+
+    def stop_listening(self) -> None:
+        """The answer is there, or nobody wants it any more."""
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports do what asyncio's do without being their subclasses.
@@ -160,6 +188,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what was received."""
+        self._heard = True
         if self._waiter is None:
             # Nothing was asked: the server is saying goodbye (408 on an idle connection), or is confused.
             self.close()
@@ -237,10 +266,12 @@ class Pool:
         size: int,
         tls: ssl.SSLContext | None = None,
         server_hostname: str | None = None,
+        silence: float = inf,
     ) -> None:
         self._host = host
         self._port = port
         self._size = size
+        self._silence = silence
         self._tls = tls
         self._server_hostname = server_hostname
         self._idle: list[Connection] = []
@@ -248,7 +279,10 @@ class Pool:
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     async def exchange(self, request: bytes, deadline: float, *, limit: int | None = None) -> Answer:
-        """Send one request and wait for its answer, `deadline` seconds in all; a body over `limit` is AnswerTooLong."""
+        """Send one request and wait for its answer, `deadline` seconds in all; a body over `limit` is AnswerTooLong.
+
+        Silence is raised where the pool does not bear it and nothing comes for so long.
+        """
         loop = asyncio.get_running_loop()
         started = loop.time()
         connection = self._idle_connection(started)
@@ -258,11 +292,14 @@ class Pool:
                     connection = await self._acquire()
             except TimeoutError:
                 raise Unreachable(f"no connection to {self._host} within {deadline:g} s") from None
-        timer = loop.call_at(started + deadline, connection.give_up, deadline)
+        connection.listen(started + deadline, deadline, self._silence)
         try:
             return await connection.send(request, limit)
+        except Silence:
+            self._distrust(loop.time() - self._silence)
+            raise
         finally:
-            timer.cancel()
+            connection.stop_listening()
             self._release(connection)
 
     async def close(self) -> None:
@@ -275,6 +312,13 @@ class Pool:
         self._size = 0
         while self._idle:
             self._idle.pop().close()
+            self._open -= 1
+
+    def _distrust(self, since: float) -> None:
+        """Connections on which nothing has come since then may be as dead as the one that was found to be."""
+        for connection in [one for one in self._idle if one.idle_since < since]:
+            self._idle.remove(connection)
+            connection.close()
             self._open -= 1
 
     def _idle_connection(self, now: float) -> Connection | None:

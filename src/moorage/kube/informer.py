@@ -15,7 +15,7 @@ from moorage.errors import ObjectError
 from moorage.kube.decoding import DELETED, Decoder, T, Unreadable
 from moorage.kube.paths import Resource, resource_of
 from moorage.kube.transport import Client
-from moorage.kube.watching import Batch, Step, Target, watch_forever
+from moorage.kube.watching import INACTIVITY, Batch, Step, Target, watch_forever
 from moorage.objects import KubeObject
 
 logger = logging.getLogger(__name__)
@@ -74,7 +74,7 @@ class Informer(Generic[T]):
         transform: Callable[[T], T] | None = None,
         on_malformed: Callable[[ObjectError], None] = log_malformed,
         page_size: int = 500,
-        inactivity: float = 90.0,
+        inactivity: float = INACTIVITY,
     ) -> None:
         self.resource = resource or resource_of(kind)
         self.synced = asyncio.Event()

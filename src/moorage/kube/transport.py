@@ -20,11 +20,12 @@ from moorage.kube.credentials import ClientCertificate, Credential, Vault
 from moorage.kube.errors import (
     AnswerLost,
     DeadlineExceeded,
+    Silence,
     Unauthorized,
     Unreachable,
     error_of_answer,
 )
-from moorage.kube.http1 import Answer, Pool
+from moorage.kube.http1 import SILENCE, Answer, Pool
 from moorage.kube.tls import client_context
 
 JSON = "application/json"
@@ -67,7 +68,8 @@ class Client:
 
     async def __aenter__(self) -> Self:
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=0),
+            # A stream never begins on a connection that was used before: that one may carry nothing any more.
+            connector=aiohttp.TCPConnector(limit=0, force_close=True),
             cookie_jar=aiohttp.DummyCookieJar(),
             headers=self._stream_headers,
             skip_auto_headers=["Accept-Encoding"],
@@ -167,7 +169,7 @@ class Client:
         """Open a stream and give its bytes as they come.
 
         `deadline` is how many seconds the stream has to open. The iterator ends when the server ends the stream, raises
-        AnswerLost when it is cut and DeadlineExceeded when nothing has come for `inactivity` seconds.
+        AnswerLost when it is cut and Silence when nothing has come for `inactivity` seconds.
         """
         seconds = self._deadline if deadline is None else deadline
         credential = self._vault.current() or await self._vault.get()
@@ -229,6 +231,7 @@ class Client:
                 size=self._connections,
                 tls=self._tls,
                 server_hostname=(self.access.tls_server_name or None) if secure else None,
+                silence=SILENCE,
             )
         return self._pool
 
@@ -240,7 +243,7 @@ async def _chunks(response: aiohttp.ClientResponse, inactivity: float) -> AsyncI
             async with asyncio.timeout(inactivity):
                 chunk = await content.readany()
         except TimeoutError:
-            raise DeadlineExceeded(f"the stream has been silent for {inactivity:g} s") from None
+            raise Silence(f"the stream has been silent for {inactivity:g} s") from None
         except (aiohttp.ClientError, OSError) as error:
             raise AnswerLost(f"the stream was cut: {error}") from error
         if not chunk:

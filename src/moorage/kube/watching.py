@@ -30,6 +30,7 @@ from moorage.kube.errors import (
     Invalid,
     MethodNotAllowed,
     NotFound,
+    Silence,
     StatusError,
 )
 from moorage.kube.transport import Client
@@ -39,6 +40,13 @@ logger = logging.getLogger(__name__)
 SHORT_WATCH = 1.0
 """Seconds: a stream that ends sooner and brought nothing counts as a failure, lest a broken server be asked in a
 tight loop."""
+
+INACTIVITY = 15.0
+"""Seconds of silence after which a stream is left for a new connection. Servers send bookmarks about once a minute
+only, so most quiet streams are left for nothing: that costs a request, and is how a dead one is noticed at all."""
+
+OPENING = 10.0
+"""Seconds in which a server has to begin a stream that goes on where another ended."""
 
 FIRST_DELAY, LONGEST_DELAY = 0.5, 15.0
 """Seconds between tries while the server fails."""
@@ -78,8 +86,8 @@ class Target(Generic[T]):
     page_size: int = 500
     watch_seconds: int = 300
     """Streams end by themselves after between one and two times this, so that many do not end together."""
-    inactivity: float = 90.0
-    """Silence after which a stream counts as dead. Servers send bookmarks about once a minute."""
+    inactivity: float = INACTIVITY
+    opening: float = OPENING
     list_deadline: float = 60.0
     may_be_missing: bool = False
     """Whether a server that does not have the collection counts as one where it is empty (custom resources)."""
@@ -97,8 +105,11 @@ async def watch_stream(client: Client, target: Target[T], query: Query) -> Async
         **target.selectors,
         **query,
     }
+    # A little earlier or later, so that many quiet streams do not end together.
+    inactivity = target.inactivity * random.uniform(0.8, 1.0)
+    opening = None if "sendInitialEvents" in query else target.opening
     async with (
-        client.stream(target.path, asked, inactivity=target.inactivity) as chunks,
+        client.stream(target.path, asked, inactivity=inactivity, deadline=opening) as chunks,
         aclosing(lines(chunks)) as batches,
     ):
         async for batch in batches:
@@ -157,10 +168,15 @@ async def list_and_watch(client: Client, target: Target[T], cursor: Cursor) -> A
     loop = asyncio.get_running_loop()
     while True:
         started, anything = loop.time(), False
-        async with aclosing(_follow(client, target, cursor, {"resourceVersion": cursor.resource_version})) as followed:
-            async for step in followed:
-                anything = True
-                yield step
+        followed = _follow(client, target, cursor, {"resourceVersion": cursor.resource_version})
+        try:
+            async with aclosing(followed):
+                async for step in followed:
+                    anything = True
+                    yield step
+        except Silence:
+            # Nothing happened, or the connection is dead: only a new one tells which.
+            continue
         if not anything and loop.time() - started < SHORT_WATCH:
             raise AnswerLost(f"{target.path}: the server ended the watch at once")
 

@@ -13,9 +13,6 @@ from moorage.queue import SchedulingQueue
 #: Pods that ended hold nothing any more: the API server does not even send them.
 LIVING_PODS: Final = "status.phase!=Succeeded,status.phase!=Failed"
 
-INACTIVITY: Final = 180.0
-"""Seconds of silence after which a watch is taken for dead. A busy server's bookmarks come two minutes apart."""
-
 #: After the first lists almost everything lives long: look for cycles seldom.
 _COLLECTION_THRESHOLDS: Final = (50_000, 20, 50)
 
@@ -55,13 +52,13 @@ class Informers:
         kinds: Iterable[type[KubeObject]],
         wake: Callable[[], None],
     ) -> None:
-        self.pods = Informer(client, Pod, field_selector=LIVING_PODS, transform=PodSharing(), inactivity=INACTIVITY)
-        self.nodes = Informer(client, Node, inactivity=INACTIVITY)
+        self.pods = Informer(client, Pod, field_selector=LIVING_PODS, transform=PodSharing())
+        self.nodes = Informer(client, Node)
         self.pods.add_handler(pod_events)
         self.nodes.add_handler(NodeEvents(cluster.snapshot, queue))
         self.all: list[Informer[Any]] = [self.nodes, self.pods]
         for kind in kinds:
-            informer: Informer[Any] = Informer(client, kind, inactivity=INACTIVITY)
+            informer: Informer[Any] = Informer(client, kind)
             informer.add_handler(ObjectEvents(kind, cluster.snapshot.objects, queue))
             self.all.append(informer)
         for informer in self.all:

@@ -2,9 +2,12 @@
 
 import asyncio
 import logging
+import os
 import signal
+import threading
 from collections.abc import Callable, Coroutine
-from typing import Any
+from types import FrameType
+from typing import Any, Final
 
 from moorage import __version__
 from moorage.kube.election import LeaderElector, LeadershipLost
@@ -15,12 +18,15 @@ from moorage.live.health import Health
 from moorage.live.measuring import add_gauges
 from moorage.live.options import Options
 from moorage.live.scheduler import Scheduler
-from moorage.live.watchdog import log_state, report_blocks
+from moorage.live.watchdog import Watchdog, log_state
 from moorage.observe.exposition import Exposition
 
 logger = logging.getLogger(__name__)
 
 USER_AGENT = f"moorage-scheduler/{__version__}"
+
+STOP_LIMIT: Final = 9.5
+"""Seconds after which a process that was told to stop ends, whatever is still going on in it."""
 
 
 def run(options: Options) -> int:
@@ -40,9 +46,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 async def _run(options: Options) -> int:
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
+    _stop_on_signals(stopping)
     try:
         await run_until(options, stopping)
     except LeadershipLost as lost:
@@ -50,6 +54,30 @@ async def _run(options: Options) -> int:
         return 1
     logger.info("stopped")
     return 0
+
+
+def _stop_on_signals(stopping: asyncio.Event) -> None:
+    """Set `stopping` when told to stop, and end the process where that does not end it in time.
+
+    The handlers are Python's own: they run between two lines of a plugin that holds up the loop, the loop's do not.
+    """
+    loop = asyncio.get_running_loop()
+
+    def stop(_number: int, _frame: FrameType | None) -> None:
+        if not stopping.is_set():
+            last = threading.Timer(STOP_LIMIT, _end)
+            last.daemon = True
+            last.start()
+        loop.call_soon_threadsafe(stopping.set)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, stop)
+
+
+def _end() -> None:
+    logger.error("not stopped %g s after being told to: ending as things are", STOP_LIMIT)
+    logging.shutdown()
+    os._exit(1)
 
 
 async def run_until(options: Options, stopping: asyncio.Event) -> None:
@@ -70,7 +98,8 @@ async def run_until(options: Options, stopping: asyncio.Event) -> None:
         exposition = Exposition(scheduler.metrics)
         async with Endpoint(options.serving, Reviewer(client), health, exposition, options.document):
             living = _live(scheduler, elector, stopping, delay=options.config.delay_cache_until_active)
-            await _together(living, report_blocks())
+            watchdog = Watchdog(scheduler.plugins, count=scheduler.metrics.loop_blocks.inc)
+            await _together(living, watchdog.run())
 
 
 async def _live(scheduler: Scheduler, elector: LeaderElector | None, stopping: asyncio.Event, *, delay: bool) -> None:

@@ -29,7 +29,7 @@ from moorage.queue import SchedulingQueue
 
 logger = logging.getLogger(__name__)
 
-WIND_UP: Final = 10.0
+WIND_UP: Final = 3.5
 """Seconds a clean stop waits for bindings on their way, and again for what is still to be written."""
 
 
@@ -80,13 +80,14 @@ class Scheduler:
             on_room=self.loop.wake,
         )
         self.evictions.cancel_binding = lambda uid: self.bindings.cancel(uid, "DefaultPreemption")
-        plugins = [(name, plugin) for profile in profiles.values() for name, plugin in profile.plugins.items()]
+        #: Every instance of a plugin, with its name.
+        self.plugins = [(name, plugin) for profile in profiles.values() for name, plugin in profile.plugins.items()]
         self.informers = Informers(
             client,
             self.cluster,
             self.queue,
             PodEvents(self.cluster, self.queue, profiles, self.held.reject),
-            needed_kinds(plugins, self.queue.registered_actions()),
+            needed_kinds(self.plugins, self.queue.registered_actions()),
             self.loop.wake,
         )
         self.synced = asyncio.Event()

@@ -76,6 +76,11 @@ class SchedulerMetrics:
             _PLUGIN,
             ("plugin", "event", "hint"),
         )
+        self.loop_blocks = Counter(
+            "moorage_event_loop_blocks_total",
+            "How often the event loop was held up for seconds, by the plugin that held it (empty: none).",
+            ("plugin",),
+        )
         self.gauges: list[Gauge] = []
 
     @property

@@ -27,6 +27,8 @@ class Seen:
     query: dict[str, str]
     headers: dict[str, str]
     body: bytes
+    #: The other end of the connection it came on.
+    peer: tuple[str, int]
 
     @property
     def json(self) -> Any:
@@ -93,7 +95,10 @@ class FakeApi:
 
     async def handle(self, request: web.BaseRequest) -> web.StreamResponse:
         method = "WATCH" if request.query.get("watch") == "true" else request.method
-        self.seen.append(Seen(method, request.path, dict(request.query), dict(request.headers), await request.read()))
+        assert request.transport is not None
+        peer = request.transport.get_extra_info("peername")
+        body = await request.read()
+        self.seen.append(Seen(method, request.path, dict(request.query), dict(request.headers), body, peer))
         responders = self._responders.get((method, request.path))
         if not responders:
             return web.json_response({"kind": "Status", "code": 404, "reason": "NotFound"}, status=404)

@@ -159,13 +159,42 @@ async def test_a_server_that_does_not_answer_is_the_same_as_none(server: LeaseSe
     assert one.clock() - cut <= 10.1
 
 
+async def test_a_renewal_that_hangs_is_sent_again_while_there_is_time(server: LeaseServer, scripted: Scripted) -> None:
+    one = Candidate("one", server, scripted)
+    await asyncio.sleep(5)
+    hung = 0
+
+    async def hang_once(_identity: str, _method: str) -> None:
+        nonlocal hung
+        hung += 1
+        if hung == 1:
+            await asyncio.sleep(3600)
+
+    server.trouble = hang_once
+    await asyncio.sleep(60)
+    assert hung > 1
+    assert one.elector.is_leader()
+    await one.stop()
+
+
+async def test_the_count_of_leaders_begins_again_after_the_last_that_fits(
+    server: LeaseServer, scripted: Scripted
+) -> None:
+    server.lease = {"metadata": {"resourceVersion": "0"}, "spec": {"holderIdentity": "", "leaseTransitions": 2**31 - 1}}
+    one = Candidate("one", server, scripted)
+    await asyncio.sleep(1)
+    assert one.elector.is_leader()
+    assert server.spec["leaseTransitions"] == 0
+    await one.stop()
+
+
 async def test_a_renewal_answered_late_counts_from_when_it_was_sent(server: LeaseServer, scripted: Scripted) -> None:
     sent: list[float] = []
 
     async def slow(_identity: str, method: str) -> None:
         if method == "PUT":
             sent.append(one.clock())
-            await asyncio.sleep(7 if len(sent) == 1 else 3600)
+            await asyncio.sleep(4 if len(sent) == 1 else 3600)
 
     one = Candidate("one", server, scripted)
     await asyncio.sleep(1)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from moorage.kube.errors import AnswerLost, AnswerTooLong, BadAnswer, DeadlineExceeded, Unreachable
+from moorage.kube.errors import AnswerLost, AnswerTooLong, BadAnswer, DeadlineExceeded, Silence, Unreachable
 from moorage.kube.http1 import Answer, Connection, Pool
 
 if TYPE_CHECKING:
@@ -171,6 +171,46 @@ async def test_silence_ends_with_the_deadline_and_frees_the_connection(raw_serve
             await pool.exchange(REQUEST, 0.05)
         silent = False
         assert (await pool.exchange(REQUEST, 5)).body == b"hi"
+        await pool.close()
+
+
+async def test_a_silent_connection_is_given_up_with_those_that_were_idle_before(raw_servers: "RawServers") -> None:
+    """What is between us and the server has forgotten our connections: they stay open and carry nothing."""
+    forgotten = asyncio.Event()
+    connections = 0
+
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal connections
+        connections += 1
+        old = not forgotten.is_set()
+        while await reader.readline():
+            while (await reader.readline()).strip():
+                pass
+            if not (old and forgotten.is_set()):
+                await asyncio.sleep(0.05)
+                writer.write(OK)
+
+    async with raw_servers.serve(handle) as port:
+        pool = Pool("127.0.0.1", port, size=3, silence=0.2)
+        await asyncio.gather(*(pool.exchange(REQUEST, 5) for _ in range(3)))
+        forgotten.set()
+        with pytest.raises(Silence):
+            await pool.exchange(REQUEST, 5)
+        assert (await pool.exchange(REQUEST, 5)).body == b"hi"
+        assert connections == 4
+        await pool.close()
+
+
+async def test_an_answer_that_comes_slowly_is_no_silence(raw_servers: "RawServers") -> None:
+    async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        for byte in OK:
+            writer.write(bytes([byte]))
+            await asyncio.sleep(0.01)
+
+    async with raw_servers.serve(handle) as port:
+        pool = Pool("127.0.0.1", port, size=1, silence=0.15)
+        assert (await pool.exchange(REQUEST, 20)).body == b"hi"
         await pool.close()
 
 

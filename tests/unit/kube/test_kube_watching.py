@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from moorage.kube.backoff import Backoff
 from moorage.kube.decoding import Decoder, Unreadable
-from moorage.kube.errors import AnswerLost, DeadlineExceeded, Gone
+from moorage.kube.errors import AnswerLost, Gone
 from moorage.kube.transport import Client
 from moorage.kube.watching import Cursor, Step, Target, lines, list_and_watch, watch_forever, watch_stream
 from moorage.objects import Pod
@@ -191,13 +191,26 @@ async def test_an_initial_list_cut_in_the_middle_does_not_move_the_cursor(api: "
     assert cursor == Cursor()
 
 
-async def test_silence_ends_a_watch_but_keeps_the_place(api: "FakeApi", client: Client) -> None:
+async def test_a_silent_watch_goes_on_at_once_on_a_connection_of_its_own(api: "FakeApi", client: Client) -> None:
     api.watch(PATH, event("ADDED", "a", 11))
+    api.watch(PATH)
+    api.watch(PATH, event("ADDED", "b", 12))
     cursor = Cursor("10")
-    with pytest.raises(DeadlineExceeded):
-        async for _ in list_and_watch(client, target(inactivity=0.1), cursor):
-            pass
-    assert cursor.resource_version == "11"
+    async with aclosing(list_and_watch(client, target(inactivity=0.1), cursor)) as steps:
+        assert await first(steps, 2) == ["+a", "+b"]
+    asked = api.asked("WATCH")
+    assert [seen.query["resourceVersion"] for seen in asked] == ["10", "11", "11"]
+    assert len({seen.peer for seen in asked}) == 3
+
+
+async def test_a_watch_that_does_not_begin_is_tried_again(api: "FakeApi", client: Client) -> None:
+    async def hang(_request: web.Request) -> web.StreamResponse:
+        await asyncio.Event().wait()
+        raise AssertionError("nobody waits for this")
+
+    api.on("WATCH", PATH, hang)
+    api.watch(PATH, event("ADDED", "a", 11))
+    assert await first(forever(client, Cursor("10"), opening=0.1), 1) == ["+a"]
 
 
 async def test_a_watch_that_ends_at_once_is_a_failure(api: "FakeApi", client: Client) -> None:
