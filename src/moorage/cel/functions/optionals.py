@@ -1,0 +1,32 @@
+"""Functions over values that may be absent. `or` and `orValue` are evaluated by need, not called."""
+
+from typing import Any
+
+from moorage.cel.errors import EvaluationError
+from moorage.cel.library import declare, nothing
+from moorage.cel.values import NONE, Domains, Optional
+
+
+def _value(optional: Optional) -> Any:
+    if not optional.present:
+        raise EvaluationError("optional.none() dereference")
+    return optional.value
+
+
+def _unless_zero(value: Any) -> Optional:
+    if value is None or (isinstance(value, int | float | str | bytes | list | dict | Domains) and not value):
+        return NONE
+    return Optional(True, value)
+
+
+def _by_need(_optional: Optional, _other: Any) -> Any:
+    raise AssertionError("evaluated by the plan: the other side only where it is needed")
+
+
+declare("optional.none() -> optional_type(A)", lambda: NONE)
+declare("optional.of(A) -> optional_type(A)", lambda value: Optional(True, value))
+declare("optional.ofNonZeroValue(A) -> optional_type(A)", _unless_zero)
+declare("optional_type(A)::hasValue() -> bool", lambda optional: optional.present)
+declare("optional_type(A)::value() -> A", _value)
+declare("optional_type(A)::or(optional_type(A)) -> optional_type(A)", _by_need, nothing)
+declare("optional_type(A)::orValue(A) -> A", _by_need, nothing)
