@@ -75,7 +75,7 @@ def judge(objects: list[KubeObject], pod: dict[str, Any], world: World) -> Decis
     item = convert_object({**unbound, "kind": "Pod", "apiVersion": "v1"})
     assert isinstance(item, Pod)
     engine = make_engine(Snapshot.of(objects))
-    return engine.decide(engine.snapshot.info(item))
+    return engine.explain(engine.snapshot.info(item))
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])

@@ -5,11 +5,12 @@ and go, a namespace changes its labels. After every step the decision for every 
 engine made that moment from the objects as they then are.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from random import Random
 from typing import Any
 
+import pytest
 from hypothesis import given, note, settings
 from hypothesis import strategies as st
 from tests.properties.random_clusters import (
@@ -25,39 +26,19 @@ from tests.properties.random_clusters import (
 from moorage.columns import NodeTable, PodInfo, Snapshot
 from moorage.columns.changes import RowLog
 from moorage.config import Config, parse_config
-from moorage.engine import Decision, Engine, Failure, Placement, make_engine
+from moorage.engine import Answers, Decision, Engine, Failure, Placement, make_engine
 from moorage.framework.points import Nomination
 from moorage.objects import KubeObject, Namespace, Node, ObjectMeta, Pod
-from moorage.plugins.default_preemption.candidates import Candidate
+from moorage.plugins.default_preemption import plugin
+from moorage.plugins.default_preemption.candidates import Candidate, cheapest
 
 PARSED = {name: parse_config(document) for name, document in CONFIGS.items()}
 NOW = 2_000_000_000.0
 
 
-class Chooser(Random):
-    """Takes the option it is told to, and remembers what the options were."""
-
-    index = 0
-    ties = 1
-    offered: Sequence[Any] = ()
-
-    def randrange(self, *options: Any) -> int:
-        """Among nodes that are equally good."""
-        (self.ties,) = options
-        return self.index % self.ties
-
-    def choice(self, options: Any) -> Any:
-        """Among nodes where preemption costs the same."""
-        self.offered = list(options)
-        return self.offered[self.index % len(self.offered)]
-
-
-def with_chooser(engine: Engine) -> tuple[Engine, Chooser]:
-    """The same engine with a random source that can be told what to take."""
-    chooser = Chooser(0)
-    for runner in engine.runners.values():
-        runner.profile.handle.random = chooser
-    return Engine(engine.snapshot, engine.runners, chooser), chooser
+def seed_for(index: int, options: int) -> int:
+    """The seed with which the cycle takes this one of so many nodes that are equally good."""
+    return -(-index * 2**64 // options)
 
 
 @dataclass(frozen=True)
@@ -109,7 +90,7 @@ class World:
         # Small from the start, so that the table grows and the logs are cut within a short history.
         snapshot.nodes = NodeTable(capacity=2)
         snapshot.nodes.node_changes, snapshot.nodes.pod_rows = RowLog(keep=8), RowLog(keep=16)
-        self.live, self.chooser = with_chooser(make_engine(snapshot, self.config, now=lambda: NOW))
+        self.live = make_engine(snapshot, self.config, now=lambda: NOW)
         for name, traits in zip(NODE_NAMES, history.nodes, strict=False):
             self.set_node(name, traits)
 
@@ -146,7 +127,6 @@ class World:
     def schedule(self, pod: Pod) -> None:
         """Decide, and place the pod if it found a node."""
         info = self.live.snapshot.info(pod)
-        self.chooser.index = self.made
         outcome = self.live.schedule(info)
         if isinstance(outcome, Placement):
             self.placed[info.uid] = self.live.assume(info, outcome.node_name)
@@ -188,41 +168,39 @@ class World:
 
     # ------------------------------------------------------------------------------------------------------- comparison
 
-    def fresh(self) -> tuple[Engine, Chooser]:
+    def fresh(self) -> Engine:
         """An engine made of the objects as they are now."""
         pods = [pod.pod for pod in (*self.placed.values(), *self.promised.values())]
         snapshot = Snapshot.of([*self.surroundings.values(), *self.nodes.values(), *pods])
-        return with_chooser(make_engine(snapshot, self.config, now=lambda: NOW))
+        return make_engine(snapshot, self.config, now=lambda: NOW)
 
     def compare_all(self) -> None:
         """The decisions for new pods of every kind, and for those promised a node, are those of a fresh engine."""
-        engine, chooser = self.fresh()
+        engine = self.fresh()
         new = [make_pod(f"new-{number}", traits) for number, traits in enumerate(self.history.templates)]
         for pod in (*new, *(waiting.pod for waiting in self.promised.values())):
-            expected = engine.decide(engine.snapshot.info(pod))
+            with recorded_candidates() as offered:
+                expected = engine.explain(engine.snapshot.info(pod))
             info = self.live.snapshot.info(pod)
-            assert without_preemption(self.live.decide(info)) == without_preemption(expected)
+            assert without_preemption(self.live.explain(info)) == without_preemption(expected)
             if expected.feasible:
                 self.compare_best(info, expected)
             else:
-                self.compare_failure(info, expected, chooser.offered)
+                self.compare_failure(info, expected, offered)
 
     def compare_best(self, info: PodInfo, expected: Decision) -> None:
         """The quick way chooses among the same nodes."""
         chosen = []
-        for self.chooser.index in range(len(expected.best)):
-            self.chooser.ties = 1
-            outcome = self.live.schedule(info)
+        for index in range(len(expected.best)):
+            outcome = self.live.decide(info, Answers(seed_for(index, len(expected.best))))
             assert isinstance(outcome, Placement)
             assert outcome.feasible == len(expected.feasible)
-            assert self.chooser.ties == len(expected.best)
             chosen.append(outcome.node_name)
         assert sorted(chosen) == list(expected.best)
 
     def compare_failure(self, info: PodInfo, expected: Decision, offered: Sequence[Candidate]) -> None:
         """The quick way fails for the same reasons, and preemption would do one of the same things."""
-        self.chooser.index = 0
-        outcome = self.live.schedule(info)
+        outcome = self.live.decide(info)
         assert isinstance(outcome, Failure)
         assert (outcome.message, outcome.is_error) == (expected.message, expected.is_error)
         assert outcome.pre_filter == expected.pre_filter
@@ -236,6 +214,20 @@ class World:
             return
         assert outcome.nomination is not None
         assert victims_of(outcome.nomination) in [(one.node_name, keys(one.victims)) for one in offered]
+
+
+@contextmanager
+def recorded_candidates() -> Iterator[list[Candidate]]:
+    """The nodes among which preemption chooses by chance, while the block runs."""
+    offered: list[Candidate] = []
+
+    def remember(candidates: Sequence[Candidate], now: float) -> list[Candidate]:
+        offered[:] = cheapest(candidates, now)
+        return offered
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(plugin, "cheapest", remember)
+        yield offered
 
 
 def without_preemption(decision: Decision) -> dict[str, Any]:

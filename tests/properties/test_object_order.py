@@ -24,7 +24,7 @@ def clusters(draw: st.DrawFn) -> list[KubeObject]:
 
 def decision(objects: list[KubeObject], pod: Pod, config: str) -> dict[str, object]:
     engine = make_engine(Snapshot.of(objects), PARSED[config])
-    data = engine.decide(engine.snapshot.info(pod)).as_data()
+    data = engine.explain(engine.snapshot.info(pod)).as_data()
     data.pop("preemption", None)  # among pods that have not started, the order of arrival decides who goes
     return data
 

@@ -39,7 +39,7 @@ class ScheduleCase:
         snapshot = self._engine.snapshot
         for pod in self._pending:
             info = snapshot.info(pod)
-            decision = self._engine.decide(info)
+            decision = self._engine.explain(info)
             yield decision
             if decision.chosen:
                 self._place(info, decision.chosen)

@@ -26,7 +26,7 @@ def read_config(tree: Any, registry: Registry, features: Features) -> Config:
         raise InputError(f"expected an object or null, got {type(tree).__name__}", where="case.config")
     config = parse_config(tree, source="case.config", registry_points=registry.points, features=features)
     profiles = tuple(msgspec.structs.replace(one, percentage_of_nodes_to_score=None) for one in config.profiles)
-    return msgspec.structs.replace(config, profiles=profiles, percentage_of_nodes_to_score=0)
+    return msgspec.structs.replace(config, profiles=profiles, percentage_of_nodes_to_score=100)
 
 
 def read_objects(trees: list[Any], where: str) -> list[KubeObject]:

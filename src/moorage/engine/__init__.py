@@ -7,5 +7,6 @@ from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine, make_engine
 from moorage.engine.outcome import Failure, Placement
+from moorage.framework.asking import Answers, Question
 
-__all__ = ["Cycle", "Decision", "Engine", "Failure", "Placement", "make_engine"]
+__all__ = ["Answers", "Cycle", "Decision", "Engine", "Failure", "Placement", "Question", "make_engine"]

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from moorage.errors import PluginError
+from moorage.errors import MoorageError
 from moorage.framework.status import Status
 
 
@@ -34,14 +34,16 @@ class Decision:
     chosen: str = ""
     #: Why nothing fits, as the event says it; or what broke (`error`).
     message: str = ""
-    #: The plugin that broke, if one did; then there is nothing else to tell.
-    error: PluginError | None = field(default=None, compare=False)
+    #: The plugin or extender that broke, if one did; then there is nothing else to tell.
+    error: MoorageError | None = field(default=None, compare=False)
     pre_filter: Status | None = None
     preemption: Preemption | None = None
+    #: Extenders that would have a say but were not asked, by name: their refusals and scores are not in here.
+    unasked: tuple[str, ...] = ()
 
     @property
     def is_error(self) -> bool:
-        """Whether a plugin broke."""
+        """Whether a plugin or an extender broke."""
         return self.error is not None
 
     def as_data(self) -> dict[str, Any]:
@@ -63,6 +65,8 @@ class Decision:
             data["error"] = self.message
         if self.preemption is not None:
             data["preemption"] = [_preemption_data(self.preemption)]
+        if self.unasked:
+            data["extendersNotAsked"] = list(self.unasked)
         return data
 
 

@@ -1,7 +1,7 @@
 """The engine: profiles over a snapshot. It decides; hosts act."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from random import Random
 
 from moorage.columns import PodInfo, Snapshot
@@ -11,8 +11,8 @@ from moorage.engine.decision import Decision
 from moorage.engine.explaining import explain
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
-from moorage.engine.sampling import Sampling
 from moorage.errors import InputError, PluginError
+from moorage.framework.asking import Answers, Extender, Question
 from moorage.framework.building import build_profile
 from moorage.framework.handle import Handle, Host
 from moorage.framework.registry import Registry
@@ -23,31 +23,64 @@ from moorage.plugins import DEFAULT_PLUGINS
 class Engine:
     """Schedules pods over one snapshot, which others keep current between cycles."""
 
-    def __init__(self, snapshot: Snapshot, runners: dict[str, Runner], random: Random) -> None:
+    def __init__(self, snapshot: Snapshot, runners: Mapping[str, Runner], random: Random) -> None:
         self.snapshot = snapshot
         self.runners = runners
         self._random = random
-        self._sampling = Sampling()
-
-    def cycle(self, pod: PodInfo) -> Cycle:
-        """A scheduling cycle for the pod in the profile it names. Raises InputError if there is none."""
-        return Cycle(self.runner_of(pod), pod, self._random, self._sampling)
+        self._next_seed = random.getrandbits(64)
+        self._next_start = 0
 
     def runner_of(self, pod: PodInfo) -> Runner:
-        """The profile the pod asks for."""
+        """The profile the pod asks for. Raises InputError if there is none."""
         runner = self.runners.get(pod.spec.scheduler_name)
         if runner is None:
             known = ", ".join(self.runners)
             raise InputError(f'pod {pod.key} names scheduler "{pod.spec.scheduler_name}"; profiles: {known}')
         return runner
 
-    def schedule(self, pod: PodInfo) -> Placement | Failure:
-        """Where the pod goes, or why nowhere. Changes nothing."""
-        return self.cycle(pod).run()
+    # ------------------------------------------------------------------------------ asked for, changing nothing
 
-    def decide(self, pod: PodInfo) -> Decision:
-        """The same decision with everything that led to it. Changes nothing."""
-        return explain(self.runner_of(pod), self.cycle(pod))
+    def decide(self, pod: PodInfo, answers: Answers | None = None) -> Question | Placement | Failure:
+        """Where the pod goes, or why nowhere; or what has to be asked first, if `answers` may ask.
+
+        Changes nothing, and is the same for the same answers on the same cluster. Without answers it is what the next
+        attempt would come to if no extender were asked.
+        """
+        return Cycle(self.runner_of(pod), pod, answers or self._upcoming(may_ask=False)).run()
+
+    def explain(self, pod: PodInfo, answers: Answers | None = None) -> Decision:
+        """The same decision with everything that led to it. Extenders that have not answered are left out."""
+        return explain(self.runner_of(pod), pod, answers or self._upcoming(may_ask=False))
+
+    # -------------------------------------------------------------------------------------------------- for an attempt
+
+    def begin(self) -> Answers:
+        """What belongs to an attempt that begins now: a seed of its own, and where its search for nodes starts.
+
+        Decide with it, and as long as that ends in a Question again with the answer added; then `commit`.
+        """
+        answers = self._upcoming(may_ask=True)
+        self._next_seed = self._random.getrandbits(64)
+        return answers
+
+    def commit(self, outcome: Placement | Failure) -> None:
+        """This is what an attempt came to: the next search starts where its search stopped."""
+        if outcome.next_start is not None:
+            self._next_start = outcome.next_start
+
+    def schedule(self, pod: PodInfo) -> Placement | Failure:
+        """A whole attempt in one go, extenders left out."""
+        answers = self._upcoming(may_ask=False)
+        self._next_seed = self._random.getrandbits(64)
+        outcome = Cycle(self.runner_of(pod), pod, answers).run()
+        assert isinstance(outcome, Placement | Failure), "nothing may be asked"
+        self.commit(outcome)
+        return outcome
+
+    def _upcoming(self, *, may_ask: bool) -> Answers:
+        return Answers(self._next_seed, self._next_start, may_ask=may_ask)
+
+    # ------------------------------------------------------------------------------------------------ counting pods
 
     def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
         """Count the pod on the node from now on; returns it as it will be once bound."""
@@ -74,7 +107,7 @@ class Engine:
 
     def place_on(self, pod: PodInfo, node_name: str) -> Status | None:
         """Place a pod on a node that was chosen without a cycle that could be placed (`decide` explains only)."""
-        cycle = self.cycle(pod)
+        cycle = Cycle(self.runner_of(pod), pod, self._upcoming(may_ask=False))
         cycle.begin()
         return self.place(Placement(pod, node_name, cycle.reach(node_name), 1))
 
@@ -93,11 +126,12 @@ def make_engine(
     registry = registry or default_registry()
     config = config or default_config(registry_points=registry.points, features=features)
     random = Random(seed)
+    extenders = [Extender.of(one, place) for place, one in enumerate(config.extenders)]
     runners = {}
     for profile in config.profiles:
         handle = Handle(snapshot, now=now, random=random, host=host, features=config.features)
         built = build_profile(profile, registry, handle, percentage=config.percentage_of_nodes_to_score)
-        runners[profile.scheduler_name] = Runner(built, snapshot)
+        runners[profile.scheduler_name] = Runner(built, snapshot, extenders)
     return Engine(snapshot, runners, random)
 
 

@@ -1,66 +1,63 @@
 """From a cycle to a Decision: every refusal, every score, worked out in full."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
 import numpy as np
 
 from moorage.columns import PodInfo, Rows
 from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision, Preemption
-from moorage.engine.outcome import Failure
+from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
-from moorage.errors import PluginError
+from moorage.framework.asking import Answers
+from moorage.framework.points import Scores
 from moorage.framework.status import Status
 
 
-def explain(runner: Runner, cycle: Cycle) -> Decision:
-    """Run the cycle and keep everything it looked at. Changes nothing in the cluster."""
-    try:
-        return _explain(runner, cycle)
-    except PluginError as error:
-        return Decision(cycle.pod.key, message=str(error), error=error)
+@dataclass(slots=True)
+class _Notes:
+    """What the cycle found on its way to a node: its Witness."""
+
+    names: list[str] = field(default_factory=list)
+    rejected: dict[str, Status] = field(default_factory=dict)
+    scores: dict[str, dict[str, int]] = field(default_factory=dict)
+    totals: dict[str, int] = field(default_factory=dict)
+    best: tuple[str, ...] = ()
+
+    def saw(self, cycle: Cycle, rows: Rows, scores: Mapping[str, Scores], totals: Scores) -> None:
+        """These rows fit: write down how good each is, and why the others do not."""
+        nodes = cycle.runner.snapshot.nodes
+        names = self.names = [nodes[row].name for row in rows.tolist()]
+        if not cycle.took_promise:
+            self.rejected = {nodes[row].name: status for row, status in cycle.diagnose().own()}
+        self.scores = {name: {p: int(s[i]) for p, s in scores.items()} for i, name in enumerate(names)}
+        self.totals = dict(zip(names, totals.tolist(), strict=True))
+        self.best = tuple(sorted(names[i] for i in np.flatnonzero(totals == totals.max()).tolist()))
 
 
-def _explain(runner: Runner, cycle: Cycle) -> Decision:
-    if not len(runner.snapshot.nodes):
-        return _refused(runner, cycle.pod, cycle.no_nodes())
-    if not cycle.begin():
-        return _refused(runner, cycle.pod, cycle.fail())
-    rows = cycle.promised_rows()
-    promised = len(rows) > 0
-    if not promised:
-        rows = cycle.feasible_rows()
-    if not len(rows):
-        return _refused(runner, cycle.pod, cycle.fail())
-    return _scored(runner, cycle, rows, promised=promised)
-
-
-def _scored(runner: Runner, cycle: Cycle, rows: Rows, *, promised: bool) -> Decision:
-    nodes = runner.snapshot.nodes
-    names = [nodes[row].name for row in rows.tolist()]
-    runner.scoring.prepare(cycle.search, rows)
-    by_plugin = runner.scoring.by_plugin(cycle.search, rows)
-    total = np.zeros(len(rows), dtype=np.int64)
-    for scores in by_plugin.values():
-        total += scores
-    scores_of = {name: {p: int(s[i]) for p, s in by_plugin.items()} for i, name in enumerate(names)}
-    best = tuple(sorted(names[i] for i in np.flatnonzero(total == total.max()).tolist()))
-    rejected = {} if promised else _rejected(runner, cycle)
+def explain(runner: Runner, pod: PodInfo, answers: Answers) -> Decision:
+    """Run a cycle and keep everything it looked at. Changes nothing; extenders that did not answer are left out."""
+    notes = _Notes()
+    outcome = Cycle(runner, pod, replace(answers, may_ask=False), notes).run()
+    if isinstance(outcome, Failure):
+        return _refused(runner, outcome)
+    assert isinstance(outcome, Placement), "nothing may be asked"
     return Decision(
-        cycle.pod.key,
-        feasible=tuple(sorted(names)),
-        rejected=rejected,
-        scores=scores_of,
-        totals=dict(zip(names, total.tolist(), strict=True)),
-        best=best,
-        chosen=best[0],
+        pod.key,
+        feasible=tuple(sorted(notes.names)),
+        rejected=notes.rejected,
+        scores=notes.scores,
+        totals=notes.totals,
+        best=notes.best,
+        chosen=notes.best[0],
+        unasked=outcome.unasked,
     )
 
 
-def _rejected(runner: Runner, cycle: Cycle) -> dict[str, Status]:
-    statuses = runner.filtering.diagnose(cycle.search)
-    return {runner.snapshot.nodes[row].name: status for row, status in statuses.own()}
-
-
-def _refused(runner: Runner, pod: PodInfo, failure: Failure) -> Decision:
+def _refused(runner: Runner, failure: Failure) -> Decision:
+    if failure.is_error:
+        return Decision(failure.pod.key, message=failure.message, error=failure.error, unasked=failure.unasked)
     nodes = runner.snapshot.nodes
     rejected = {nodes[row].name: status for row, status in failure.statuses.own()} if failure.statuses else {}
     preemption = None
@@ -72,5 +69,10 @@ def _refused(runner: Runner, pod: PodInfo, failure: Failure) -> Decision:
         else:
             preemption = Preemption("", (), failure.post_filter_message)
     return Decision(
-        pod.key, rejected=rejected, message=failure.message, pre_filter=failure.pre_filter, preemption=preemption
+        failure.pod.key,
+        rejected=rejected,
+        message=failure.message,
+        pre_filter=failure.pre_filter,
+        preemption=preemption,
+        unasked=failure.unasked,
     )

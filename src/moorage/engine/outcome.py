@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from moorage.columns import PodInfo
+from moorage.errors import MoorageError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.points import Nomination
@@ -18,6 +19,10 @@ class Placement:
     state: CycleState
     #: How many nodes fitted.
     feasible: int
+    #: Where the next search starts, if this one did not look at all nodes.
+    next_start: int | None = None
+    #: Extenders that would have had a say, but might not be asked.
+    unasked: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +44,10 @@ class Failure:
     #: PreFilter's rejection, if that ended the search.
     pre_filter: Status | None = None
     statuses: NodeStatuses | None = field(default=None, repr=False)
+    #: What broke, where a plugin or an extender did.
+    error: MoorageError | None = field(default=None, repr=False, compare=False)
+    next_start: int | None = None
+    unasked: tuple[str, ...] = ()
 
     @property
     def full_message(self) -> str:

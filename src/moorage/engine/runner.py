@@ -1,11 +1,13 @@
 """The points of one profile, ready to be run for pod after pod."""
 
 import logging
+from collections.abc import Sequence
 
 from moorage.columns import PodInfo, Snapshot
 from moorage.engine.outcome import Placement
 from moorage.errors import PluginError
 from moorage.framework.answers import blame, permit_verdict, post_filter_verdict, verdict
+from moorage.framework.asking import Extender
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.filtering import Filtering
@@ -20,9 +22,11 @@ _log = logging.getLogger(__name__)
 class Runner:
     """Runs the synchronous points of a profile. Binding is the host's."""
 
-    def __init__(self, profile: Profile, snapshot: Snapshot) -> None:
+    def __init__(self, profile: Profile, snapshot: Snapshot, extenders: Sequence[Extender] = ()) -> None:
         self.profile = profile
         self.snapshot = snapshot
+        #: Those that may be ignored come last, as kube-scheduler asks them.
+        self.extenders = tuple(sorted(extenders, key=lambda one: one.ignorable))
         self.filtering = Filtering(profile, snapshot)
         self.scoring = Scoring(profile, snapshot.nodes)
 

@@ -74,8 +74,8 @@ class FilterQuestion:
     nodes: tuple[str, ...]
     #: Whether it is about the node promised to the pod, which is tried before, and apart from, all others.
     is_promised: bool = False
-    #: Where the next search shall start (see Answers) if this attempt ends with the nodes asked about here.
-    next_start: int = 0
+    #: Where the next search shall start and how often the pod was asked about anew: see Answers.
+    next_start: int | None = None
     round: int = 0
 
     @property
@@ -91,7 +91,7 @@ class PrioritizeQuestion:
     pod: PodInfo
     extenders: tuple[Extender, ...]
     nodes: tuple[str, ...]
-    next_start: int = 0
+    next_start: int | None = None
     round: int = 0
 
     @property
@@ -115,7 +115,7 @@ class PreemptQuestion:
     pod: PodInfo
     extender: Extender
     victims: Mapping[str, Victims]
-    next_start: int = 0
+    next_start: int | None = None
     round: int = 0
 
     @property
@@ -188,7 +188,7 @@ class Answers:
     may_ask: bool = True
     #: How often the nodes that extenders allowed had all gone by when the answer came, so that they were asked anew.
     round: int = 0
-    #: Where the next search shall start, once the nodes to ask about are found.
+    #: Where the next search shall start: known once the nodes to ask about are found, if not all were looked at.
     next_start: int | None = None
 
     def answered(self, question: Question, answer: Answer) -> "Answers":
@@ -200,3 +200,19 @@ class Answers:
             round=question.round,
             next_start=question.next_start,
         )
+
+    def afresh(self) -> "Answers":
+        """Nothing that was said holds any more: everybody is asked anew."""
+        return replace(self, given={}, round=self.round + 1, next_start=None)
+
+
+class Unanswered(BaseException):
+    """Ends a decision in the question it cannot go on without.
+
+    It unwinds through plugins, too, where it arises inside PostFilter: beside KeyboardInterrupt the one thing that
+    nobody may contain.
+    """
+
+    def __init__(self, question: Question) -> None:
+        super().__init__(f"extenders have to be asked about pod {question.pod.key}")
+        self.question = question

@@ -47,6 +47,10 @@ class NodeStatuses:
         chosen: Rows = self.rows[wanted[ids]]
         return chosen
 
+    def distinct(self, code: Code) -> list[Status]:
+        """The different statuses with exactly this code, in the order they were first given."""
+        return [status for status in self._statuses if status.code is code]
+
     def own(self) -> Iterable[tuple[int, Status]]:
         """The rows that have a status of their own."""
         for row in self.rows.tolist():

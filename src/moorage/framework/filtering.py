@@ -34,8 +34,8 @@ class Search:
     @property
     def blamed(self) -> set[str]:
         """The plugins known to stand in the way before all nodes are looked at."""
-        refused = {self.broken_promise[1].plugin} if self.broken_promise is not None else set()
-        return refused.union(self.narrowed_by)
+        refused = self.broken_promise[1].plugin if self.broken_promise is not None else ""
+        return {*self.narrowed_by, refused} - {""}
 
 
 class Filtering:
@@ -106,7 +106,7 @@ class Filtering:
         if search.narrowed is None and first.asked is None:
             rows = search.columns.first_rows()
         else:
-            rows, stages = self._candidates(search), search.columns.stages
+            rows, stages = self.candidates(search), search.columns.stages
         promised = self._promised_rows(search.pod)
         for stage in stages:
             if stage.asked is None:
@@ -123,8 +123,11 @@ class Filtering:
         search.broken_promise = None if refusal is None else (node.row, refusal)
         return refusal is None
 
-    def diagnose(self, search: Search) -> NodeStatuses:
-        """Why each node does not fit: the first filter that refused it, in running order."""
+    def diagnose(self, search: Search, visited: Rows | None = None) -> NodeStatuses:
+        """Why each node does not fit: the first filter that refused it, in running order.
+
+        `visited` are the rows that were looked at, where those were not all.
+        """
         if search.rejection is not None:
             return NodeStatuses(self._nodes.rows, absent=search.rejection)
         absent = None
@@ -133,7 +136,9 @@ class Filtering:
         statuses = NodeStatuses(self._nodes.rows, absent)
         if search.broken_promise is not None:
             statuses.assign(*search.broken_promise)
-        rows = self._candidates(search)
+        rows = self.candidates(search)
+        if visited is not None:
+            rows = np.intersect1d(rows, visited, assume_unique=True)
         for row in self._promised_rows(search.pod) & set(rows.tolist()):
             status = self.filter_with_nominated(search.state, search.pod, self._nodes[row])
             if status is not None:
@@ -155,7 +160,8 @@ class Filtering:
             rows = rows[~refused]
         return rows
 
-    def _candidates(self, search: Search) -> Rows:
+    def candidates(self, search: Search) -> Rows:
+        """The rows that are searched, ascending: all, or those that PreFilter narrowed the search to."""
         if search.narrowed is None:
             return self._nodes.rows
         found = (self._nodes.get(name) for name in search.narrowed)

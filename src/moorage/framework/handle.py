@@ -6,6 +6,8 @@ from typing import Any, Protocol
 
 from moorage.columns import NodeInfo, PodInfo, Snapshot
 from moorage.config.gates import DEFAULT_FEATURES, Features
+from moorage.framework.asking import Victims
+from moorage.framework.chance import CycleRandom
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Status
 
@@ -27,6 +29,13 @@ class FilterRunner(Protocol):
 
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Remove a pod from a copied node and tell the plugins."""
+
+
+class PreemptingExtenders(Protocol):
+    """The extenders that have a say in preemption for the pod of the running cycle."""
+
+    def preempt(self, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+        """See Handle.ask_extenders."""
 
 
 class WaitingPod(Protocol):
@@ -91,9 +100,15 @@ class Handle:
         self.snapshot = snapshot
         self.features = features
         self.now = now
-        self.random = random
+        self._chance = CycleRandom(random.getrandbits(64))
         self._host = host
         self._filters: FilterRunner | None = None
+        self._preempting: PreemptingExtenders | None = None
+
+    @property
+    def random(self) -> Random:
+        """Chance. Within a cycle it comes from the attempt's own seed: the same whenever the pod is decided with it."""
+        return self._chance
 
     @property
     def host(self) -> Host:
@@ -112,6 +127,29 @@ class Handle:
         """The filters of this profile."""
         assert self._filters is not None, "a plugin may run filters only after its profile was built"
         return self._filters
+
+    @property
+    def has_extenders(self) -> bool:
+        """Whether extenders have a say about the pod of the running cycle."""
+        return self._preempting is not None
+
+    def ask_extenders(self, victims: Mapping[str, Victims]) -> Mapping[str, Victims]:
+        """On which of these nodes preemption may go on, and whom it would cost there, in the eyes of extenders.
+
+        Within PostFilter. Raises ExtenderError where one breaks that may not be ignored. It may also end the cycle:
+        what it raises then (Unanswered) must not be caught, and the pod is decided again with the answer.
+        """
+        return victims if self._preempting is None else self._preempting.preempt(victims)
+
+    def enter_cycle(self, seed: int, preempting: PreemptingExtenders | None) -> None:
+        """Called by the cycle that begins."""
+        self._chance.enter(seed)
+        self._preempting = preempting
+
+    def leave_cycle(self) -> None:
+        """Called by the cycle that ends."""
+        self._chance.leave()
+        self._preempting = None
 
     def serve_filters(self, filters: FilterRunner) -> None:
         """Called once by the runner of the profile."""

@@ -1,7 +1,5 @@
 """PreScore, Score and NormalizeScore for one pod: how good each node that fits is."""
 
-from random import Random
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -73,11 +71,10 @@ def best_rows(rows: Rows, totals: Scores) -> Rows:
     return best
 
 
-def one_of_the_best(ranked: Scores, random: Random) -> int:
-    """A random row among those with the highest rank, each as likely as any other."""
+def one_of_the_best(ranked: Scores, seed: int) -> int:
+    """A row among those with the highest rank; a seed of 64 random bits makes each as likely as any other."""
     best = ranked == np.maximum.reduce(ranked)
-    count = int(np.count_nonzero(best))
-    return _nth_true(best, random.randrange(count) if count > 1 else 0)
+    return _nth_true(best, seed * int(np.count_nonzero(best)) >> 64)
 
 
 def _nth_true(mask: NDArray[np.bool_], n: int) -> int:

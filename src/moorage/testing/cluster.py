@@ -98,7 +98,7 @@ class Scheduler:
 
     def decide(self, pod: PodBuilder | Pod) -> Decided:
         """Where the pod would go. Raises PluginError, chained to what was raised, if a plugin breaks."""
-        decision = self.engine.decide(self.engine.snapshot.info(_pod(pod)))
+        decision = self.engine.explain(self.engine.snapshot.info(_pod(pod)))
         if decision.error is not None:
             raise decision.error
         return Decided(decision, self._nodes)

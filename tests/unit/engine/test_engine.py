@@ -75,7 +75,7 @@ def test_where_nothing_fits_every_reason_is_counted() -> None:
 def test_no_nodes_at_all() -> None:
     engine = Cluster().scheduler().engine
     assert failure(engine, a_pod()).message == NO_NODES
-    assert engine.decide(engine.snapshot.info(a_pod().build())).message == NO_NODES
+    assert engine.explain(engine.snapshot.info(a_pod().build())).message == NO_NODES
 
 
 def test_a_pod_asks_for_its_profile() -> None:

@@ -139,7 +139,7 @@ def test_the_cycle_fails_and_names_the_plugin(name: str) -> None:
     assert isinstance(outcome, Failure)
     assert outcome.is_error
     assert outcome.message.startswith(f'running {point} plugin "Broken": ')
-    decision = engine.decide(info(engine))
+    decision = engine.explain(info(engine))
     assert decision.is_error
     assert decision.message.startswith(f'running {point} plugin "Broken": ')
     assert decision.as_data()["error"] == decision.message
@@ -190,7 +190,7 @@ def test_a_score_out_of_range_names_plugin_and_node(scope: Scope, nodes: tuple[A
 
 def test_numbers_of_numpy_are_numbers() -> None:
     engine = scheduler({"score": give(np.int64(7))}).engine
-    assert engine.decide(info(engine)).scores["n0"]["Broken"] == 7
+    assert engine.explain(info(engine)).scores["n0"]["Broken"] == 7
 
 
 def test_a_plugin_that_breaks_for_one_pod_serves_the_next() -> None:

@@ -46,7 +46,7 @@ async def decide(client: Client, pod: dict[str, Any], config: Config, registry: 
             for item in listed["items"]:
                 snapshot.add(convert(item, kind))
     engine = make_engine(snapshot, config, registry=registry)
-    return engine.decide(snapshot.info(convert(pod, Pod)))
+    return engine.explain(snapshot.info(convert(pod, Pod)))
 
 
 async def pods(client: Client, app: str) -> list[Pod]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from moorage.columns import NodeInfo, PodInfo
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import FilterRunner
-from moorage.framework.status import Status, unresolvable
+from moorage.framework.status import Status, error, unresolvable
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.importance import by_importance
 from moorage.plugins.default_preemption.sums import Sums
@@ -69,7 +69,7 @@ class DryRuns:
         unlucky = [other for other in violating if must_go(other)]
         return _candidate(node, unlucky, [other for other in sparing if must_go(other)], resort=bool(violating))
 
-    def _by_sums(self, sums: Sums, node: NodeInfo, potential: Sequence[PodInfo]) -> Candidate | None:
+    def _by_sums(self, sums: Sums, node: NodeInfo, potential: Sequence[PodInfo]) -> Candidate | Status | None:
         """The same where fitting is a matter of sums alone; None where the pod does not fit even so."""
         violating, sparing = (sums.runs(pods) for pods in self._budgets.split(by_importance(potential)))
         spare = sums.spare_without(node, violating + sparing)
@@ -79,8 +79,11 @@ class DryRuns:
         return _candidate(node, unlucky, sums.victims(sparing, spare), resort=bool(violating))
 
 
-def _candidate(node: NodeInfo, violating: list[PodInfo], others: list[PodInfo], *, resort: bool) -> Candidate:
+def _candidate(node: NodeInfo, violating: list[PodInfo], others: list[PodInfo], *, resort: bool) -> Candidate | Status:
     victims = violating + others
+    if not victims:
+        # The pod fits as it is: somebody else than a filter refused the node.
+        return error(f'expected at least one victim pod on node "{node.name}"')
     return Candidate(node.name, tuple(by_importance(victims) if resort else victims), len(violating))
 
 

@@ -4,17 +4,20 @@ from collections.abc import Iterable, Sequence
 
 from moorage.columns import PodInfo
 from moorage.config.args import DefaultPreemptionArgs
+from moorage.errors import ExtenderError
+from moorage.framework.asking import Victims
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Nomination, PostFilterAnswer
-from moorage.framework.status import Code, Status, unresolvable, unschedulable
+from moorage.framework.status import Code, Status, error, unresolvable, unschedulable
 from moorage.objects import Pod, PodDisruptionBudget
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.candidates import Candidate, DryRuns, cheapest
 
 NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
+NO_CANDIDATE = "no candidate node for preemption"
 IN_PROGRESS = unresolvable("waiting for the preemption for this pod to be finished")
 
 
@@ -37,10 +40,27 @@ class DefaultPreemption:
             return PostFilterAnswer(unschedulable(f"preemption: {objection}"))
         candidates, refusals = self._dry_runs(state, pod, statuses)
         if not candidates:
+            problems = [reason for status in refusals.distinct(Code.ERROR) for reason in status.reasons]
+            if problems:
+                text = problems[0] if len(problems) == 1 else f"[{', '.join(problems)}]"
+                return PostFilterAnswer(error(f"preemption: {text}"))
             text = fit_message(len(statuses.rows), refusals.histogram())
             return PostFilterAnswer(unschedulable(f"preemption: {text}"), Nomination(""))
+        try:
+            candidates = self._allowed(candidates)
+        except ExtenderError as problem:
+            return PostFilterAnswer(error(f"preemption: {problem}"))
+        if not candidates:
+            return PostFilterAnswer(unschedulable(f"preemption: {NO_CANDIDATE}"))
         best = self._handle.random.choice(cheapest(candidates, self._handle.now()))
         return PostFilterAnswer(None, Nomination(best.node_name, best.victims))
+
+    def _allowed(self, candidates: Sequence[Candidate]) -> list[Candidate]:
+        """The candidates that extenders agree to, with the victims they choose."""
+        if not self._handle.has_extenders:
+            return list(candidates)
+        victims = {one.node_name: Victims(one.victims, one.violations) for one in candidates}
+        return [Candidate(name, one.pods, one.violations) for name, one in self._handle.ask_extenders(victims).items()]
 
     def _objection(self, pod: PodInfo, statuses: NodeStatuses) -> str:
         if pod.spec.preemption_policy == "Never":
