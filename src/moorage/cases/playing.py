@@ -87,7 +87,7 @@ class _Play:
             self._clock.now,
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
-            pop_from_backoff="SchedulerPopFromBackoffQ" in features,
+            features=features,
         )
         host.queue = self._queue
         self._pods = PodEvents(self._cluster, self._queue, profiles, lambda _uid: False)

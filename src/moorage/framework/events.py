@@ -1,19 +1,25 @@
 """Cluster events, and what plugins say about them: which ones could make a pod they rejected schedulable."""
 
 import enum
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from moorage.columns import PodInfo
 
 
 class Resource(enum.StrEnum):
-    """What an event is about. POD stands for pods with a node and pods without."""
+    """What an event is about. POD stands for every pod, with a node or without."""
 
     POD = "Pod"
+    #: A pod that has a node.
     ASSIGNED_POD = "AssignedPod"
+    #: A pod without a node: the name of Kubernetes 1.36, which does not tell the next two apart.
     UNSCHEDULABLE_POD = "UnschedulablePod"
+    #: Another pod without a node.
+    UNSCHEDULED_POD = "UnscheduledPod"
+    #: The waiting pod itself.
+    TARGET_POD = "TargetPod"
     NODE = "Node"
     PERSISTENT_VOLUME = "PersistentVolume"
     PERSISTENT_VOLUME_CLAIM = "PersistentVolumeClaim"
@@ -77,10 +83,21 @@ class ClusterEvent:
         """Whether an incoming event is one of those this registration asks for."""
         if self.is_wildcard:
             return True
-        same = self.resource in (Resource.ANY, incoming.resource) or (
-            self.resource is Resource.POD and incoming.resource in (Resource.ASSIGNED_POD, Resource.UNSCHEDULABLE_POD)
+        same = self.resource in (Resource.ANY, incoming.resource) or incoming.resource in _COVERED.get(
+            self.resource, ()
         )
         return same and bool(self.action & incoming.action) and incoming.action <= self.action
+
+
+#: What a registration for pods stands for besides its own name. Those of one version serve in the other, too.
+_COVERED: Final[Mapping[Resource, frozenset[Resource]]] = {
+    Resource.POD: frozenset(
+        (Resource.ASSIGNED_POD, Resource.UNSCHEDULABLE_POD, Resource.UNSCHEDULED_POD, Resource.TARGET_POD)
+    ),
+    Resource.UNSCHEDULABLE_POD: frozenset((Resource.UNSCHEDULED_POD, Resource.TARGET_POD)),
+    Resource.UNSCHEDULED_POD: frozenset((Resource.UNSCHEDULABLE_POD,)),
+    Resource.TARGET_POD: frozenset((Resource.UNSCHEDULABLE_POD,)),
+}
 
 
 @dataclass(frozen=True)

@@ -57,6 +57,7 @@ class Scheduler:
             now,
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
+            features=config.features,
             observe_hint=self._observe_hint,
         )
         self.reporter = Reporter(self.lanes, profiles)

@@ -2,31 +2,57 @@
 
 from collections.abc import Callable
 from functools import cmp_to_key
-from typing import Any
+from typing import Any, Final
 
 from moorage.columns import PodInfo
 from moorage.framework.points import QueueSort, QueueSortByLess
+from moorage.framework.registry import plugin_name
+from moorage.queue.faults import Faults
 from moorage.queue.heap import PodHeap
 from moorage.queue.record import QueuedPod
 
-Order = Callable[[QueuedPod], Any]
+_POINT: Final = "QueueSort"
+_OUTCOME: Final = "its pod is tried after all others, by priority and time"
 
 
-def queue_order(plugin: QueueSort | QueueSortByLess) -> Order:
-    """The plugin's order as a sort key. A plugin with both forms is asked for its key, which is cheaper."""
-    if isinstance(plugin, QueueSort):
-        sort_key = plugin.sort_key
-        return lambda queued: sort_key(queued.pod, queued.timestamp)
-    less = plugin.less
+class QueueOrder:
+    """The plugin's order as something that compares. A plugin with both forms is asked for its key, which is cheaper.
 
+    Pods whose key cannot be had come behind all others, by priority and time.
+    """
+
+    def __init__(self, plugin: QueueSort | QueueSortByLess, faults: Faults) -> None:
+        self._name = plugin_name(type(plugin))
+        self._faults = faults
+        self._key = plugin.sort_key if isinstance(plugin, QueueSort) else _key_of_less(plugin.less)
+
+    def of(self, queued: QueuedPod) -> tuple[int, Any]:
+        """Where the pod stands."""
+        try:
+            key = self._key(queued.pod, queued.timestamp)
+            _ = key < key  # what does not even compare with itself compares with nothing
+        except Exception as problem:
+            return self.last(queued, problem)
+        return 0, key
+
+    def last(self, queued: QueuedPod, problem: Exception) -> tuple[int, Any]:
+        """Where a pod stands whose key cannot be had, or does not compare with others."""
+        self._faults.see(self._name, _POINT, problem, outcome=_OUTCOME)
+        return 1, (-queued.pod.priority, queued.timestamp)
+
+
+def _key_of_less(less: Callable[[PodInfo, float, PodInfo, float], bool]) -> Callable[[PodInfo, float], Any]:
     def compare(a: tuple[PodInfo, float], b: tuple[PodInfo, float]) -> int:
         if less(*a, *b):
             return -1
         return 1 if less(*b, *a) else 0
 
     wrap = cmp_to_key(compare)
-    return lambda queued: wrap((queued.pod, queued.timestamp))
+    return lambda pod, timestamp: wrap((pod, timestamp))
 
 
 class ActiveQueue(PodHeap):
     """activeQ: the next pod to try is on top."""
+
+    def __init__(self, order: QueueOrder) -> None:
+        super().__init__(order.of, order.last)

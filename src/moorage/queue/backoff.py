@@ -7,7 +7,7 @@ together, at the next full second, and so leave in the order of the active queue
 import math
 from collections.abc import Callable
 
-from moorage.queue.active import Order
+from moorage.queue.active import QueueOrder
 from moorage.queue.heap import PodHeap
 from moorage.queue.record import QueuedPod
 
@@ -19,14 +19,21 @@ class BackoffQueue:
     """backoffQ: rejected pods, which an idle scheduler may take early, and pods whose cycle broke, which wait."""
 
     def __init__(
-        self, order: Order, now: Callable[[], float], *, initial: float, maximum: float, by_second: bool = True
+        self, order: QueueOrder, now: Callable[[], float], *, initial: float, maximum: float, by_second: bool = True
     ) -> None:
         """`by_second`: back-off is kept to whole seconds, so that what ends in the same one leaves together."""
         self._now = now
         self._by_second = by_second
         self._initial = initial
         self._maximum = maximum
-        self._rejected = PodHeap((lambda queued: (self.expiry(queued), order(queued))) if by_second else self.expiry)
+        self._rejected = (
+            PodHeap(
+                lambda queued: (self.expiry(queued), order.of(queued)),
+                lambda queued, problem: (self.expiry(queued), order.last(queued, problem)),
+            )
+            if by_second
+            else PodHeap(self.expiry)
+        )
         self._broken = PodHeap(self.expiry)
 
     def __len__(self) -> int:

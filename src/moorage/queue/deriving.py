@@ -1,6 +1,10 @@
 """What an update of a node or a pod means for scheduling: the events it stands for, in kube-scheduler's order."""
 
+from dataclasses import dataclass
+
 from moorage.columns import PodInfo
+from moorage.config import Features
+from moorage.config.gates import POD_EVENT_KINDS
 from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.objects import Node, Quantities
 from moorage.values.quantity import parse_quantity
@@ -20,8 +24,28 @@ def node_events(old: Node, new: Node) -> list[ClusterEvent]:
     return [ClusterEvent(Resource.NODE, action) for changed, action in changes if changed]
 
 
-def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
-    """The events of a pod update; a single general one where nothing that scheduling knows of has changed."""
+@dataclass(frozen=True)
+class PodResources:
+    """What events of pods without a node are about."""
+
+    #: The pod that waits and is asked about.
+    own: Resource
+    #: Another one.
+    other: Resource
+
+
+def pod_resources(features: Features) -> PodResources:
+    """Kubernetes 1.36 knows one kind of pod without a node, 1.37 two."""
+    if POD_EVENT_KINDS in features:
+        return PodResources(Resource.TARGET_POD, Resource.UNSCHEDULED_POD)
+    return PodResources(Resource.UNSCHEDULABLE_POD, Resource.UNSCHEDULABLE_POD)
+
+
+def pod_events(old: PodInfo, new: PodInfo, unassigned: Resource = Resource.UNSCHEDULABLE_POD) -> list[ClusterEvent]:
+    """The events of a pod update; a single general one where nothing that scheduling knows of has changed.
+
+    `unassigned` is what they are about if the pod has no node.
+    """
     gates_eliminated = bool(old.spec.scheduling_gates) and not new.spec.scheduling_gates
     changes = [
         (old.labels != new.labels, Action.UPDATE_POD_LABEL),
@@ -34,7 +58,7 @@ def pod_events(old: PodInfo, new: PodInfo) -> list[ClusterEvent]:
             Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM,
         ),
     ]
-    resource = Resource.ASSIGNED_POD if new.spec.node_name else Resource.UNSCHEDULABLE_POD
+    resource = Resource.ASSIGNED_POD if new.spec.node_name else unassigned
     actions = [action for changed, action in changes if changed] or [Action.UPDATE]
     return [ClusterEvent(resource, action) for action in actions]
 

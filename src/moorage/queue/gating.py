@@ -1,22 +1,24 @@
 """PreEnqueue: which pods may enter the active or back-off queue at all."""
 
-import logging
 from collections.abc import Mapping
+from typing import Final
 
 from moorage.columns import PodInfo
 from moorage.queue.counts import QueueCounts
+from moorage.queue.faults import Faults
 from moorage.queue.hints import PreEnqueueFunction, ProfileHints
 from moorage.queue.record import QueuedPod
 
-_log = logging.getLogger(__name__)
+_POINT: Final = "PreEnqueue"
 
 
 class Gates:
     """The PreEnqueue plugins of each profile."""
 
-    def __init__(self, profiles: Mapping[str, ProfileHints], counts: QueueCounts) -> None:
+    def __init__(self, profiles: Mapping[str, ProfileHints], counts: QueueCounts, faults: Faults) -> None:
         self._plugins = {name: dict(profile.pre_enqueue) for name, profile in profiles.items()}
         self._counts = counts
+        self._faults = faults
 
     def admit(self, queued: QueuedPod) -> bool:
         """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated.
@@ -27,7 +29,7 @@ class Gates:
         last = queued.gating_plugin
         names = [last, *(name for name in plugins if name != last)] if last else list(plugins)
         for name in names:
-            if not _passes(name, plugins[name], queued.pod):
+            if not self._passes(name, plugins[name], queued.pod):
                 if name not in queued.rejecting_plugins:
                     self._counts.rejected(queued.profile, (name,))
                 queued.unschedulable_plugins |= {name}
@@ -37,11 +39,10 @@ class Gates:
         queued.gating_plugin = ""
         return True
 
-
-def _passes(name: str, pre_enqueue: PreEnqueueFunction, pod: PodInfo) -> bool:
-    try:
-        status = pre_enqueue(pod)
-    except Exception:
-        _log.exception('running PreEnqueue plugin "%s" failed on %s: the pod is kept out', name, pod.key)
-        return False
-    return status is None or status.is_success
+    def _passes(self, name: str, pre_enqueue: PreEnqueueFunction, pod: PodInfo) -> bool:
+        try:
+            status = pre_enqueue(pod)
+            return status is None or status.is_success
+        except Exception as problem:
+            self._faults.see(name, _POINT, problem, outcome=f"pods are kept out, such as {pod.key}")
+            return False

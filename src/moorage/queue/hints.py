@@ -1,19 +1,22 @@
 """What the plugins of each profile say about events: which ones concern them, and whether one helps a given pod."""
 
 import enum
-import logging
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 from moorage.columns import PodInfo
+from moorage.config import DEFAULT_FEATURES, Features
+from moorage.config.gates import GENERIC_WORKLOAD, NODE_TAINTS_WAKE_ALL
 from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, HintFunction, Resource, on
 from moorage.framework.status import Status
+from moorage.queue.faults import Faults
 from moorage.queue.moves import ObjectEvent, event_label
 from moorage.queue.record import QueuedPod
 from moorage.queue.unschedulable import Holder
 
-_log = logging.getLogger(__name__)
+#: The point at which faults are told.
+_POINT: Final = "QueueingHint"
 
 #: The name under which extenders reject pods; the runner registers it, with None, where extenders are configured.
 EXTENDER: Final = "Extender"
@@ -68,12 +71,17 @@ class HintBook:
         profiles: Mapping[str, ProfileHints],
         now: Callable[[], float],
         *,
-        pod_groups: bool = False,
+        features: Features = DEFAULT_FEATURES,
+        faults: Faults | None = None,
         observe: HintObserver | None = None,
     ) -> None:
-        every = (*ALL_EVENTS, on(Resource.POD_GROUP, Action.ALL)) if pod_groups else ALL_EVENTS
-        self._registered = {name: _registered(profile.registrations, every) for name, profile in profiles.items()}
+        every = (*ALL_EVENTS, on(Resource.POD_GROUP, Action.ALL)) if GENERIC_WORKLOAD in features else ALL_EVENTS
+        taints_wake_all = NODE_TAINTS_WAKE_ALL in features
+        self._registered = {
+            name: _registered(profile.registrations, every, taints_wake_all) for name, profile in profiles.items()
+        }
         self._now = now
+        self._faults = faults or Faults()
         self._observe = observe
         # Incoming events are of few kinds: what each kind matches is worked out when it is first met.
         self._hints: dict[tuple[str, Resource, Action], tuple[tuple[str, HintFunction | None], ...]] = {}
@@ -144,11 +152,10 @@ class HintBook:
     def _says_queue(self, plugin: str, hint: HintFunction | None, pod: PodInfo, happened: ObjectEvent) -> bool:
         started = self._now() if self._observe else 0.0
         try:
-            answer = hint(pod, happened.old, happened.new) if hint else Hint.QUEUE
-        except Exception:
+            answer = Hint(hint(pod, happened.old, happened.new)) if hint else Hint.QUEUE
+        except Exception as problem:
             # A pod tried once too often does no harm; one that sleeps because of a bug does.
-            event = event_label(happened.event)
-            _log.exception("queueing hint of %s for %s failed on %s: the pod is requeued", plugin, event, pod.key)
+            self._faults.see(plugin, _POINT, problem, outcome=f"pods are requeued, such as {pod.key}")
             answer = None
         if self._observe:
             result = answer.value if answer else "Error"
@@ -157,12 +164,15 @@ class HintBook:
 
 
 def _registered(
-    registrations: Mapping[str, Sequence[EventHint] | None], every: Sequence[EventHint]
+    registrations: Mapping[str, Sequence[EventHint] | None], every: Sequence[EventHint], taints_wake_all: bool
 ) -> list[tuple[str, EventHint]]:
+    """`taints_wake_all`: whoever waits for new nodes waits for changes to taints, too."""
     registered: list[tuple[str, EventHint]] = []
     for plugin, own in registrations.items():
         events = every if own is None else own
         registered.extend((plugin, one) for one in events)
+        if not taints_wake_all:
+            continue
         if _wants_node(events, Action.ADD) and not _wants_node(events, Action.UPDATE_NODE_TAINT):
             # kube-scheduler adds this one unasked, so that a node that becomes ready counts like a new one.
             registered.append((plugin, on(Resource.NODE, Action.UPDATE_NODE_TAINT)))

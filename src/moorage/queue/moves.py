@@ -16,8 +16,6 @@ UNSCHEDULABLE_TIMEOUT: Final = ClusterEvent(Resource.ANY, Action.ALL, "Unschedul
 
 ASSIGNED_POD_ADD: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
-UNSCHEDULABLE_POD_ADD: Final = ClusterEvent(Resource.UNSCHEDULABLE_POD, Action.ADD)
-UNSCHEDULABLE_POD_UPDATE: Final = ClusterEvent(Resource.UNSCHEDULABLE_POD, Action.UPDATE)
 NODE_ADD: Final = ClusterEvent(Resource.NODE, Action.ADD)
 NODE_DELETE: Final = ClusterEvent(Resource.NODE, Action.DELETE)
 

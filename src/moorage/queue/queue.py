@@ -6,13 +6,16 @@ from typing import Final
 
 from moorage.columns import PodInfo
 from moorage.columns.nominations import Nominations
+from moorage.config import DEFAULT_FEATURES, Features
+from moorage.config.gates import GENERIC_WORKLOAD, SCHEDULER_POP_FROM_BACKOFF_Q
 from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.framework.points import QueueSort, QueueSortByLess
 from moorage.objects import KubeObject
-from moorage.queue.active import ActiveQueue, queue_order
+from moorage.queue.active import ActiveQueue, QueueOrder
 from moorage.queue.backoff import BackoffQueue
 from moorage.queue.counts import QueueCounts
-from moorage.queue.deriving import pod_events
+from moorage.queue.deriving import pod_events, pod_resources
+from moorage.queue.faults import Faults
 from moorage.queue.gating import Gates
 from moorage.queue.hints import HintBook, HintObserver, ProfileHints, Requeue
 from moorage.queue.inflight import InFlightPods
@@ -21,8 +24,6 @@ from moorage.queue.moves import (
     FORCE_ACTIVATE,
     POP_FROM_BACKOFF,
     SCHEDULE_ATTEMPT_FAILURE,
-    UNSCHEDULABLE_POD_ADD,
-    UNSCHEDULABLE_POD_UPDATE,
     UNSCHEDULABLE_TIMEOUT,
     ObjectEvent,
     event_label,
@@ -51,29 +52,31 @@ class SchedulingQueue:
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         max_unschedulable: float = 300.0,
-        pod_groups: bool = False,
-        pop_from_backoff: bool = True,
+        features: Features = DEFAULT_FEATURES,
         observe_hint: HintObserver | None = None,
     ) -> None:
-        """`profiles` by scheduler name. `pod_groups`: members of pod groups are retried by back-off alone.
-
-        `pop_from_backoff`: when nothing else is ready, rejected pods are tried before their back-off is over.
-        """
-        order = queue_order(queue_sort)
+        """`profiles` by scheduler name."""
+        self.faults = Faults()
+        order = QueueOrder(queue_sort, self.faults)
         self._profiles = frozenset(profiles)
         self._nominations = nominations
         self._now = now
         self._max_unschedulable = max_unschedulable
-        self._pod_groups = pod_groups
+        #: Members of pod groups are retried by back-off alone.
+        self._pod_groups = GENERIC_WORKLOAD in features
+        self._pods_are = pod_resources(features)
+        self._added = event_label(ClusterEvent(self._pods_are.other, Action.ADD))
+        self._updated = event_label(ClusterEvent(self._pods_are.own, Action.UPDATE))
         self._flush_due = now() + FLUSH_INTERVAL
         self._cycle = 0
         self.counts = QueueCounts()
-        self._hints = HintBook(profiles, now, pod_groups=pod_groups, observe=observe_hint)
-        self._gates = Gates(profiles, self.counts)
+        self._hints = HintBook(profiles, now, features=features, faults=self.faults, observe=observe_hint)
+        self._gates = Gates(profiles, self.counts, self.faults)
         self._active = ActiveQueue(order)
-        self._pop_from_backoff = pop_from_backoff
+        #: When nothing else is ready, rejected pods are tried before their back-off is over.
+        self._pop_from_backoff = SCHEDULER_POP_FROM_BACKOFF_Q in features
         self._backoff = BackoffQueue(
-            order, now, initial=initial_backoff, maximum=max_backoff, by_second=pop_from_backoff
+            order, now, initial=initial_backoff, maximum=max_backoff, by_second=self._pop_from_backoff
         )
         self._unschedulable = UnschedulablePods()
         self._in_flight = InFlightPods()
@@ -82,11 +85,11 @@ class SchedulingQueue:
 
     def add(self, pod: PodInfo) -> None:
         """A new pod without a node. It takes the place of any pod of the same name."""
-        self._enqueue_new(pod, event_label(UNSCHEDULABLE_POD_ADD))
+        self._enqueue_new(pod, self._added)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """A pod without a node has changed. A pod that is not known counts as new."""
-        events = pod_events(old, new)
+        events = pod_events(old, new, self._pods_are.own)
         if new.uid in self._in_flight:
             for event in events:
                 self._in_flight.record(ObjectEvent(event, old.pod, new.pod))
@@ -100,7 +103,7 @@ class SchedulingQueue:
                 return
         queued = self._unschedulable.get(new.key)
         if queued is None:
-            self._enqueue_new(new, event_label(UNSCHEDULABLE_POD_UPDATE))
+            self._enqueue_new(new, self._updated)
         else:
             self._update_unschedulable(queued, old, new, events)
 

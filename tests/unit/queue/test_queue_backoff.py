@@ -2,8 +2,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from moorage.plugins.priority_sort import PrioritySort
 from moorage.queue import Place, QueuedPod, SchedulingQueue
+from moorage.queue.active import QueueOrder
 from moorage.queue.backoff import BackoffQueue
+from moorage.queue.faults import Faults
 from moorage.queue.moves import NODE_ADD
 
 if TYPE_CHECKING:
@@ -30,7 +33,8 @@ def failing(queue: SchedulingQueue, plugins: tuple[str, ...] = ()) -> QueuedPod:
 def test_backoff_doubles_up_to_the_maximum(
     world: "World", initial: float, maximum: float, durations: list[float]
 ) -> None:
-    backoff = BackoffQueue(lambda _: 0, world.now, initial=initial, maximum=maximum)
+    order = QueueOrder(PrioritySort(None, None), Faults())  # type: ignore[arg-type]  # it wants neither
+    backoff = BackoffQueue(order, world.now, initial=initial, maximum=maximum)
     assert [backoff.duration(failures) for failures in range(1, len(durations) + 1)] == durations
     assert backoff.duration(5000) == maximum
 

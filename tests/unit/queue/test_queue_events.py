@@ -167,7 +167,8 @@ class TestGates:
         queue = world.queue(pre_enqueue=[("Gate", broken)])
         queue.add(world.pod("a"))
         assert place(queue, "a") is Place.GATED
-        assert 'running PreEnqueue plugin "Gate" failed on default/a' in caplog.text
+        assert 'PreEnqueue plugin "Gate" failed at' in caplog.text
+        assert "pods are kept out, such as default/a" in caplog.text
 
 
 def test_a_plugin_may_activate_other_pods_while_it_is_asked(world: "World") -> None:

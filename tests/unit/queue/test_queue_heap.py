@@ -1,9 +1,10 @@
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from moorage.columns import PodInfo
-from moorage.queue.active import queue_order
+from moorage.queue.active import ActiveQueue, QueueOrder
+from moorage.queue.faults import Faults
 from moorage.queue.heap import PodHeap
 from moorage.queue.record import QueuedPod
 
@@ -98,7 +99,81 @@ class Both(ByLess):
     ids=["less alone", "a key goes before less"],
 )
 def test_the_queue_sort_plugin_orders(world: "World", plugin: ByLess, expected: list[str]) -> None:
-    heap = PodHeap(queue_order(plugin))
+    heap = ActiveQueue(QueueOrder(plugin, Faults()))
     for name, timestamp in (("a", 3.0), ("b", 2.0), ("c", 1.0), ("d", 2.0)):
         heap.push(QueuedPod(world.pod(name), timestamp))
     assert drain(heap) == expected
+
+
+class Faulty:
+    """Gives each pod the key that stands under its name; raises where there is none."""
+
+    def __init__(self, **keys: Any) -> None:
+        self.keys = keys
+
+    def sort_key(self, pod: PodInfo, _timestamp: float) -> Any:
+        return self.keys[pod.name]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        {"a": 2, "b": 1},
+        {"a": 2, "b": 1, "c": None, "d": None},
+        {"a": 2, "b": 1, "c": "text", "d": {}},
+        {"a": (2, 0), "b": (1, 0), "c": (3, "text"), "d": (3, 0)},
+    ],
+    ids=["no key", "a key that compares with nothing", "keys that do not compare with others", "keys that clash late"],
+)
+@pytest.mark.parametrize("names", ["abcd", "dcba", "cadb"])
+def test_pods_with_faulty_keys_come_last_by_priority_and_time(world: "World", keys: Any, names: str) -> None:
+    faults = Faults()
+    heap = ActiveQueue(QueueOrder(Faulty(**keys), faults))
+    for name in names:
+        heap.push(QueuedPod(world.pod(name, priority=1 if name == "d" else 0), 1.0))
+    listed = [queued.pod.name for queued in heap]
+    order = drain(heap)
+    assert order == listed
+    assert order[:2] == ["b", "a"]
+    clashing = keys.get("d") == (3, 0)
+    assert set(order[2:]) == {"c", "d"}
+    assert clashing or order[2:] == ["d", "c"]
+    [fault] = {(fault.plugin, fault.point) for fault in faults.counts}
+    assert fault == ("Faulty", "QueueSort")
+
+
+def test_removals_and_updates_survive_keys_that_do_not_compare(world: "World") -> None:
+    keys: dict[str, Any] = {"a": 2, "b": 1, "c": 3}
+    plugin = Faulty(**keys)
+    heap = ActiveQueue(QueueOrder(plugin, Faults()))
+    pods = {name: QueuedPod(world.pod(name), 1.0) for name in "abc"}
+    for queued in pods.values():
+        heap.push(queued)
+    plugin.keys["b"] = "text"
+    heap.update(pods["b"])
+    heap.remove("default/a")
+    assert drain(heap) == ["c", "b"]
+
+
+def test_a_less_that_raises_leaves_priority_and_time(world: "World") -> None:
+    class Broken:
+        def less(self, *_: object) -> bool:
+            raise RuntimeError("a bug")
+
+    faults = Faults()
+    heap = ActiveQueue(QueueOrder(Broken(), faults))
+    for name, priority in (("a", 0), ("b", 5), ("c", 9)):
+        heap.push(QueuedPod(world.pod(name, priority=priority), 1.0))
+    assert drain(heap) == ["c", "b", "a"]
+
+
+def test_a_fault_is_told_once_and_counted(world: "World", caplog: pytest.LogCaptureFixture) -> None:
+    faults = Faults()
+    order = QueueOrder(Faulty(), faults)
+    for _ in range(100):
+        order.of(QueuedPod(world.pod("a"), 1.0))
+    first, again = caplog.messages
+    assert first.startswith('QueueSort plugin "Faulty" failed at ')
+    assert "test_queue_heap.py:" in first
+    assert "(seen 100 times)" in again
+    assert list(faults.counts.values()) == [100]

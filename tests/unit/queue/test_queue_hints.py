@@ -3,6 +3,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from moorage.config.gates import features_of
 from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, Resource, on
 from moorage.objects import Node
 from moorage.queue import EXTENDER, Place, ProfileHints, QueuedPod, SchedulingQueue
@@ -87,7 +88,14 @@ def test_a_hint_that_breaks_counts_as_queue_and_is_told(world: "World", caplog: 
     hints = book(world, ("A", on(Resource.NODE, Action.ADD, broken_hint)))
     with caplog.at_level(logging.ERROR):
         assert hints.judge(record(world, "A"), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
-    assert "queueing hint of A for NodeAdd failed on default/a" in caplog.text
+    assert 'QueueingHint plugin "A" failed at' in caplog.text
+    assert "pods are requeued, such as default/a" in caplog.text
+
+
+def test_a_hint_that_answers_something_else_counts_as_queue(world: "World", caplog: pytest.LogCaptureFixture) -> None:
+    hints = book(world, ("A", on(Resource.NODE, Action.ADD, lambda _pod, _old, _new: None)))  # type: ignore[arg-type,return-value]
+    assert hints.judge(record(world, "A"), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
+    assert "None is not a valid Hint" in caplog.text
 
 
 def test_the_hint_sees_the_object_before_and_after(world: "World", hints: "Hints") -> None:
@@ -146,9 +154,36 @@ def test_a_plugin_that_registers_nothing_is_woken_by_everything(world: "World", 
 
 
 def test_pod_groups_are_part_of_everything_where_they_are_enabled(world: "World") -> None:
-    queue = world.queue({"OutOfTree": None}, pod_groups=True)
+    queue = world.queue({"OutOfTree": None}, features=features_of(gates={"GenericWorkload": True}))
     world.rejected(queue, "a", plugins=["OutOfTree"])
     assert queue.move_on_event(ClusterEvent(Resource.POD_GROUP, Action.ADD)) == 1
+
+
+def test_from_1_37_on_taints_wake_only_who_asked_for_them(world: "World") -> None:
+    queue = world.queue({"Fit": [on(Resource.NODE, Action.ADD)]}, features=features_of("1.37"))
+    world.rejected(queue, "a")
+    assert queue.move_on_event(TAINT) == 0
+
+
+@pytest.mark.parametrize(
+    ("version", "registered", "woken"),
+    [
+        ("1.36", Resource.POD, True),
+        ("1.36", Resource.UNSCHEDULABLE_POD, True),
+        ("1.36", Resource.TARGET_POD, True),
+        ("1.36", Resource.ASSIGNED_POD, False),
+        ("1.37", Resource.POD, True),
+        ("1.37", Resource.UNSCHEDULABLE_POD, True),
+        ("1.37", Resource.TARGET_POD, True),
+        ("1.37", Resource.UNSCHEDULED_POD, False),
+        ("1.37", Resource.ASSIGNED_POD, False),
+    ],
+)
+def test_a_pods_own_update_reaches(world: "World", version: str, registered: Resource, woken: bool) -> None:
+    queue = world.queue({"Fit": [on(registered, Action.UPDATE_POD_LABEL)]}, features=features_of(version))
+    [queued] = world.rejected(queue, "a")
+    queue.update(queued.pod, world.pod("a", labels={"new": "yes"}))
+    assert queue.has_ready == woken
 
 
 def test_a_general_update_reaches_only_those_who_want_every_update(world: "World") -> None:

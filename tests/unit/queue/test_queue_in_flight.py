@@ -2,6 +2,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from moorage.config.gates import features_of
 from moorage.framework.events import Action, ClusterEvent, Resource, on
 from moorage.objects import Node, ObjectMeta
 from moorage.queue import Place, QueuedPod, SchedulingQueue
@@ -159,7 +160,7 @@ def test_a_pod_whose_events_are_not_known_is_retried(world: "World") -> None:
 
 def test_members_of_pod_groups_are_retried_by_backoff_alone(world: "World") -> None:
     for enabled, where in ((True, Place.BACKOFF), (False, Place.UNSCHEDULABLE)):
-        queue = world.queue(pod_groups=enabled)
+        queue = world.queue(features=features_of(gates={"GenericWorkload": enabled}))
         queue.add(world.pod("a", group="g"))
         assert queue.return_unschedulable(pop(queue), ["Fit"]) is where
 
