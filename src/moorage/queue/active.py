@@ -5,6 +5,8 @@ from functools import cmp_to_key
 from typing import Any, Final
 
 from moorage.columns import PodInfo
+from moorage.errors import PluginError
+from moorage.framework.answers import broken
 from moorage.framework.points import QueueSort, QueueSortByLess
 from moorage.framework.registry import plugin_name
 from moorage.queue.faults import Faults
@@ -30,14 +32,20 @@ class QueueOrder:
         """Where the pod stands."""
         try:
             key = self._key(queued.pod, queued.timestamp)
+        except Exception as problem:
+            return self._last(queued, broken(self._name, _POINT, problem))
+        try:
             _ = key < key  # what does not even compare with itself compares with nothing
         except Exception as problem:
             return self.last(queued, problem)
         return 0, key
 
     def last(self, queued: QueuedPod, problem: Exception) -> tuple[int, Any]:
-        """Where a pod stands whose key cannot be had, or does not compare with others."""
-        self._faults.see(self._name, _POINT, problem, outcome=_OUTCOME)
+        """Where a pod stands whose key does not compare with others."""
+        return self._last(queued, broken(self._name, _POINT, f"keys do not compare: {problem}"))
+
+    def _last(self, queued: QueuedPod, error: PluginError) -> tuple[int, Any]:
+        self._faults.see(error, _OUTCOME)
         return 1, (-queued.pod.priority, queued.timestamp)
 
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Final
 
 from moorage.columns import PodInfo
+from moorage.framework.answers import broken, verdict
 from moorage.queue.counts import QueueCounts
 from moorage.queue.faults import Faults
 from moorage.queue.hints import PreEnqueueFunction, ProfileHints
@@ -41,8 +42,7 @@ class Gates:
 
     def _passes(self, name: str, pre_enqueue: PreEnqueueFunction, pod: PodInfo) -> bool:
         try:
-            status = pre_enqueue(pod)
-            return status is None or status.is_success
+            return verdict(name, None, _POINT, pre_enqueue(pod)) is None
         except Exception as problem:
-            self._faults.see(name, _POINT, problem, outcome=f"pods are kept out, such as {pod.key}")
+            self._faults.see(broken(name, _POINT, problem), f"pods are kept out, such as {pod.key}")
             return False

@@ -8,6 +8,7 @@ from typing import Final
 from moorage.columns import PodInfo
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import GENERIC_WORKLOAD, NODE_TAINTS_WAKE_ALL
+from moorage.framework.answers import broken
 from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, HintFunction, Resource, on
 from moorage.framework.status import Status
 from moorage.queue.faults import Faults
@@ -155,7 +156,7 @@ class HintBook:
             answer = Hint(hint(pod, happened.old, happened.new)) if hint else Hint.QUEUE
         except Exception as problem:
             # A pod tried once too often does no harm; one that sleeps because of a bug does.
-            self._faults.see(plugin, _POINT, problem, outcome=f"pods are requeued, such as {pod.key}")
+            self._faults.see(broken(plugin, _POINT, problem), f"pods are requeued, such as {pod.key}")
             answer = None
         if self._observe:
             result = answer.value if answer else "Error"

@@ -167,7 +167,7 @@ class TestGates:
         queue = world.queue(pre_enqueue=[("Gate", broken)])
         queue.add(world.pod("a"))
         assert place(queue, "a") is Place.GATED
-        assert 'PreEnqueue plugin "Gate" failed at' in caplog.text
+        assert 'running PreEnqueue plugin "Gate": RuntimeError: a bug (at queue/test_queue_events.py:' in caplog.text
         assert "pods are kept out, such as default/a" in caplog.text
 
 

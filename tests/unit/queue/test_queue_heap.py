@@ -173,7 +173,7 @@ def test_a_fault_is_told_once_and_counted(world: "World", caplog: pytest.LogCapt
     for _ in range(100):
         order.of(QueuedPod(world.pod("a"), 1.0))
     first, again = caplog.messages
-    assert first.startswith('QueueSort plugin "Faulty" failed at ')
+    assert first.startswith('running QueueSort plugin "Faulty": KeyError')
     assert "test_queue_heap.py:" in first
     assert "(seen 100 times)" in again
     assert list(faults.counts.values()) == [100]

@@ -88,7 +88,7 @@ def test_a_hint_that_breaks_counts_as_queue_and_is_told(world: "World", caplog: 
     hints = book(world, ("A", on(Resource.NODE, Action.ADD, broken_hint)))
     with caplog.at_level(logging.ERROR):
         assert hints.judge(record(world, "A"), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
-    assert 'QueueingHint plugin "A" failed at' in caplog.text
+    assert 'running QueueingHint plugin "A": RuntimeError: a bug (at queue/test_queue_hints.py:' in caplog.text
     assert "pods are requeued, such as default/a" in caplog.text
 
 
