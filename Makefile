@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 WORKERS ?= auto
 
-.PHONY: help setup demo test check format bench control-plane test-cluster clean
+.PHONY: help setup demo test check format bench control-plane test-cluster test-scaffold clean
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  \033[36m%-14s\033[0m %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -58,6 +58,13 @@ test-cluster: $(VENV)/.dev ## The cluster tests on a real control plane, its pro
 	else \
 	  echo "test-cluster skipped: no control plane binaries, and no Go to build them with"; \
 	fi
+
+test-scaffold: $(VENV)/.dev ## A new plugin's package passes its own tests where only a wheel of moorage is installed
+	@set -e; folder=$$(mktemp -d); trap 'rm -rf "$$folder"' EXIT; \
+	$(PIP) wheel --no-deps --wheel-dir "$$folder" .; wheel=$$(echo "$$folder"/moorage-*.whl); \
+	$(PYTHON) -m venv "$$folder/fresh"; "$$folder/fresh/bin/pip" install --quiet --disable-pip-version-check "$$wheel"; \
+	"$$folder/fresh/bin/moorage" new plugin prefer-green --points all --into "$$folder"; \
+	$(MAKE) --no-print-directory -C "$$folder/prefer-green" test MOORAGE="$$wheel"
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build

@@ -4,10 +4,12 @@ import typer
 
 from moorage.cli import apiserver, config, controllers, decide, manifests, scheduler, up
 from moorage.cli.demo.command import demo
+from moorage.cli.new import command as new
 
 app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False)
 
 app.add_typer(config.app, name="config")
+app.add_typer(new.app, name="new")
 app.command()(demo)
 app.command()(up.up)
 app.command()(apiserver.apiserver)

@@ -146,13 +146,18 @@ def _document(
     if not defaults:
         names += [name for name in ("PrioritySort", "DefaultBinder") if name not in names]
     enabled = [{"name": name, "weight": weights.get(name, 0)} for name in dict.fromkeys([*names, *weights])]
+    at_points: dict[str, Any] = {"multiPoint": {"enabled": enabled, "disabled": [] if defaults else [{"name": "*"}]}}
+    sorting = [plugin_name(one) for one in plugins if hasattr(one, "sort_key") or hasattr(one, "less")]
+    if sorting:
+        # There can be one only: the author's takes the default one's place.
+        at_points["queueSort"] = {"enabled": [{"name": name} for name in sorting], "disabled": [{"name": "*"}]}
     return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "profiles": [
             {
                 "schedulerName": _DEFAULT_PROFILE,
-                "plugins": {"multiPoint": {"enabled": enabled, "disabled": [] if defaults else [{"name": "*"}]}},
+                "plugins": at_points,
                 "pluginConfig": [{"name": name, "args": value} for name, value in args.items()],
             }
         ],

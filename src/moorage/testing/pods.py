@@ -6,6 +6,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from moorage.columns import PodInfo, Snapshot
 from moorage.objects import (
     Affinity,
     Container,
@@ -47,6 +48,10 @@ class PodBuilder:
         """The pod. Its uid follows from namespace and name unless it was given one."""
         metadata = self.pod.metadata
         return self.pod if metadata.uid else self.metadata(uid=f"{metadata.namespace}-{metadata.name}-uid").pod
+
+    def info(self) -> PodInfo:
+        """The pod as plugins are handed it, for tests that call a plugin's methods themselves."""
+        return Snapshot().info(self.build())
 
     # -------------------------------------------------------------------------------------------------------- who it is
 
