@@ -8,6 +8,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 WORKERS ?= auto
+# Of the control plane that control-plane builds and test-cluster runs on: `make test-cluster VERSION=1.36.4`.
+ifdef VERSION
+export MOORAGE_CONTROL_PLANE_VERSION := $(VERSION)
+endif
 
 .PHONY: help setup demo test check format bench control-plane test-cluster test-scaffold clean
 

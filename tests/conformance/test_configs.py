@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from moorage.config import ConfigErrors, load_config
+from moorage.config import ConfigErrors, features_of, load_config
 from moorage.config.view import as_data
 
 CASES: list[dict[str, Any]] = json.loads((Path(__file__).parent / "configs.json").read_text())
+FEATURES = features_of("1.36")
 REFUSED = [case for case in CASES if "stage" in case["expect"]]
 ACCEPTED = [case for case in CASES if "stage" not in case["expect"]]
 
@@ -24,13 +25,13 @@ def test_the_data_is_whole() -> None:
 
 @pytest.mark.parametrize("case", ACCEPTED, ids=name_of)
 def test_accepted(case: dict[str, Any]) -> None:
-    assert as_data(load_config(case["yaml"])) == case["expect"]
+    assert as_data(load_config(case["yaml"], features=FEATURES)) == case["expect"]
 
 
 @pytest.mark.parametrize("case", REFUSED, ids=name_of)
 def test_refused(case: dict[str, Any]) -> None:
     with pytest.raises(ConfigErrors) as refusal:
-        load_config(case["yaml"])
+        load_config(case["yaml"], features=FEATURES)
     errors = refusal.value
     assert errors.stage == case["expect"]["stage"]
     if errors.stage == "validate":

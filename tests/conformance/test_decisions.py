@@ -1,4 +1,8 @@
-"""Decisions as kube-scheduler v1.36.4 itself took them: every refusal, every score, every choice.
+"""Decisions as kube-scheduler v1.36.4 and v1.37.1 took them: every refusal, every score, every choice.
+
+The cases are the same for both versions: each line has the case, and what was decided by version.
+
+$MOORAGE_RECORDED names a folder of further recordings (`NAME-1.36.jsonl.gz`, `NAME-1.37.jsonl.gz`) to compare with.
 
 Left out of the comparison: the order of reasons within one refusal (kube-scheduler walks a Go map there), and the
 scores of DynamicResources. Of the outcomes of preemption that kube-scheduler came to, ours must be one.
@@ -6,7 +10,9 @@ scores of DynamicResources. Of the outcomes of preemption that kube-scheduler ca
 
 import gzip
 import json
-from collections.abc import Iterator
+import lzma
+import os
+from collections.abc import Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -14,12 +20,17 @@ from typing import Any
 import pytest
 
 from moorage.cases import ScheduleCase
+from moorage.config import features_of
+from moorage.config.gates import VERSIONS
 
-DATA = Path(__file__).parent / "decisions.jsonl.gz"
+DATA = Path(__file__).parent / "decisions.jsonl.xz"
+FURTHER = os.environ.get("MOORAGE_RECORDED")
 FAMILIES = (
     "config",
     "images",
+    "large",
     "mixed",
+    "newer",
     "nodeaffinity",
     "nominated",
     "podaffinity",
@@ -38,10 +49,10 @@ MOST_DIFFERENCES = 10
 def recorded() -> dict[str, list[bytes]]:
     """The lines of the data by family."""
     families: dict[str, list[bytes]] = {}
-    with gzip.open(DATA) as lines:
+    with lzma.open(DATA) as lines:
         for line in lines:
             name = line.partition(b'"name":"')[2].partition(b'"')[0].decode()
-            families.setdefault(name.rpartition("-")[0], []).append(line)
+            families.setdefault(name.partition("-")[0], []).append(line)
     return families
 
 
@@ -72,28 +83,54 @@ def comparable(field: str, value: Any) -> Any:
     return value
 
 
+def compare(cases: Iterable[tuple[dict[str, Any], list[dict[str, Any]]]], version: str) -> list[str]:
+    """Decide cases anew; every difference from what was recorded."""
+    found = []
+    features = features_of(version)
+    for tree, expected in cases:
+        case = ScheduleCase(tree, features=features)
+        for got, want in zip(case.decisions(), expected, strict=True):
+            found += [f"{case.name}, pod {want['pod']}: {text}" for text in differences(got.as_data(), want)]
+    return found
+
+
+def report(found: list[str]) -> str:
+    return "\n".join([f"{len(found)} differences:", *found[:MOST_DIFFERENCES]])
+
+
 def test_the_data_is_whole() -> None:
     families = recorded()
     assert sorted(families) == list(FAMILIES)
-    assert [len(lines) for lines in families.values()] == [60] * len(FAMILIES)
-    assert sum(len(json.loads(line)["expect"]) for lines in families.values() for line in lines) == 4774
+    counts = {family: len(lines) for family, lines in families.items()}
+    assert counts == {**dict.fromkeys(FAMILIES, 60), "newer": 40, "large": 3}
+    decided = [json.loads(line)["expect"] for lines in families.values() for line in lines]
+    assert [sum(len(expect[version]) for expect in decided) for version in VERSIONS] == [5008, 5008]
 
 
+@pytest.mark.parametrize("version", VERSIONS)
 @pytest.mark.parametrize("family", FAMILIES)
-def test_decisions(family: str) -> None:
-    found = []
-    for line in recorded()[family]:
-        record = json.loads(line)
-        case = ScheduleCase(record["case"])
-        for got, want in zip(case.decisions(), record["expect"], strict=True):
-            found += [f"{case.name}, pod {want['pod']}: {text}" for text in differences(got.as_data(), want)]
-    assert not found, "\n".join([f"{len(found)} differences:", *found[:MOST_DIFFERENCES]])
+def test_decisions(family: str, version: str) -> None:
+    records = map(json.loads, recorded()[family])
+    found = compare(((record["case"], record["expect"][version]) for record in records), version)
+    assert not found, report(found)
+
+
+@pytest.mark.skipif(not FURTHER, reason="no folder of further recordings is named")
+@pytest.mark.parametrize("version", VERSIONS)
+def test_further_decisions(version: str) -> None:
+    files = sorted(Path(FURTHER or "").glob(f"*-{version}.jsonl.gz"))
+    assert files
+    for file in files:
+        with gzip.open(file) as lines:
+            records = [record for record in map(json.loads, lines) if "schedule" in record["case"]]
+        found = compare(((record["case"], record["expect"]) for record in records), version)
+        assert not found, f"{file.name}: {report(found)}"
 
 
 def test_a_difference_is_seen() -> None:
     """The comparison itself can fail, and says where."""
     record = json.loads(next(line for line in recorded()["resources"] if b'"scores"' in line))
-    want = next(one for one in record["expect"] if len(one["feasible"]) > 1)
+    want = next(one for one in record["expect"]["1.37"] if len(one["feasible"]) > 1)
     node = want["feasible"][0]
     got = json.loads(json.dumps(want))
     assert not list(differences(got, want))

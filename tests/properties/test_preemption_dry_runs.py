@@ -18,6 +18,7 @@ from moorage.objects import KubeObject, Pod, PodDisruptionBudget
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.candidates import Candidate, DryRuns
 from moorage.plugins.default_preemption.importance import by_importance
+from moorage.plugins.default_preemption.rules import PreemptionRules
 
 PARSED = {name: parse_config(document) for name, document in CONFIGS.items()}
 NODE_KINDS = ("one cpu", "room for 2", "zone a", "zone b", "gpus", "ssd", "gpu taint")
@@ -63,6 +64,9 @@ crowds = st.builds(
 )
 
 
+RULES = PreemptionRules()
+
+
 def engine_of(crowd: Crowd, without: frozenset[str] = frozenset()) -> Engine:
     objects = [item for item in crowd.objects if not (isinstance(item, Pod) and item.key in without)]
     return make_engine(Snapshot.of(objects), PARSED[crowd.config])
@@ -75,8 +79,9 @@ def fits(crowd: Crowd, newcomer: Pod, node_name: str, gone: set[str]) -> bool:
 
 def expected_victims(crowd: Crowd, newcomer: Pod, potential: list[PodInfo], node_name: str) -> tuple[set[str], int]:
     """Who must go and how many of them a budget guards, found by putting back one pod after the other."""
-    budgets = Budgets(item for item in SURROUNDINGS if isinstance(item, PodDisruptionBudget))
-    violating, sparing = budgets.split(by_importance(potential))
+    guards = (item for item in SURROUNDINGS if isinstance(item, PodDisruptionBudget))
+    budgets = Budgets(guards, RULES)
+    violating, sparing = budgets.split(by_importance(potential, RULES))
     gone = {pod.key for pod in potential}
     for other in violating + sparing:
         if fits(crowd, newcomer, node_name, gone - {other.key}):
@@ -93,9 +98,9 @@ def test_victims_are_those_that_really_have_to_go(crowd: Crowd) -> None:
     cycle = Cycle(engine.runner_of(info), info, Answers())
     if not cycle.begin() or cycle.search.narrowed is not None:
         return
-    budgets = Budgets(engine.snapshot.objects.each(PodDisruptionBudget))
+    budgets = Budgets(engine.snapshot.objects.each(PodDisruptionBudget), RULES)
     handle = engine.runner_of(info).profile.handle
-    dry_runs = DryRuns(handle.filters, cycle.search.state, info, budgets)
+    dry_runs = DryRuns(handle.filters, cycle.search.state, info, budgets, RULES)
     for node in engine.snapshot.nodes:
         found = dry_runs.on(node)
         potential = [pod for pod in node.pods.values() if pod.priority < info.priority]

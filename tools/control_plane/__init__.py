@@ -4,7 +4,7 @@
     build.py        building them with Go into the user's cache
     processes.py    starting one program, waiting for it, ending it
     running.py      a control plane on loopback, for tests and benchmarks
-    module/         the Go module that pins what is built
+    module/         a Go module for each version, which pins what is built
 
 `python -m tools.control_plane` builds what is missing.
 """

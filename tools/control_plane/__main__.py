@@ -17,18 +17,25 @@ from tools.control_plane.build import BuildError, build
 def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(
         prog="python -m tools.control_plane",
-        description=f"Build etcd and Kubernetes {binaries.VERSION} with Go into the user's cache.",
+        description="Build etcd and Kubernetes with Go into the user's cache.",
+        epilog=f"${binaries.VERSION_VARIABLE} says which version: {', '.join(binaries.versions())}, "
+        f"{binaries.DEFAULT_VERSION} if it is not set.",
     )
     choice = parser.add_mutually_exclusive_group()
     choice.add_argument("--check", action="store_true", help="exit 0 if the programs are there or can be built, else 1")
     choice.add_argument("--path", action="store_true", help="print the folder of the programs")
     options = parser.parse_args(arguments)
+    console = Console(stderr=True)
+    try:
+        binaries.version()
+    except binaries.UnknownVersionError as error:
+        return _fail(console, str(error))
     if options.check:
         return 0 if binaries.obtainable() else 1
     if options.path:
         sys.stdout.write(f"{binaries.folder()}\n")
         return 0
-    return provide(Console(stderr=True))
+    return provide(console)
 
 
 def provide(console: Console) -> int:
@@ -41,14 +48,14 @@ def provide(console: Console) -> int:
         )
     if lacking:
         note = "some minutes and 3 GB of Go's cache the first time"
-        console.print(f"control plane {binaries.VERSION}: building it takes {note}", soft_wrap=True)
+        console.print(f"control plane {binaries.version()}: building it takes {note}", soft_wrap=True)
         try:
             build(where, console)
         except BuildError as error:
             if error.output:
                 console.print(escape(error.output), style="dim", highlight=False)
             return _fail(console, str(error))
-    console.print(f"control plane {binaries.VERSION}: {escape(str(where))}", highlight=False)
+    console.print(f"control plane {binaries.version()}: {escape(str(where))}", highlight=False)
     return 0
 
 

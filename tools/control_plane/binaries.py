@@ -1,10 +1,12 @@
-"""Which programs make a control plane, and the folder they are found in."""
+"""Which programs make a control plane, of which version, and the folder they are found in."""
 
 import os
 import shutil
 from pathlib import Path
 
-VERSION = "v1.36.4"
+MODULES = Path(__file__).parent / "module"
+DEFAULT_VERSION = "v1.37.1"
+VERSION_VARIABLE = "MOORAGE_CONTROL_PLANE_VERSION"
 ASSETS_VARIABLE = "KUBEBUILDER_ASSETS"
 
 _KUBERNETES = "k8s.io/kubernetes/cmd"
@@ -22,6 +24,25 @@ PACKAGES = {
 ESSENTIAL = ("etcd", "kube-apiserver")
 
 
+class UnknownVersionError(Exception):
+    """A version is asked for that nothing here says how to build."""
+
+
+def versions() -> list[str]:
+    """The versions that can be built: each has a Go module that pins it."""
+    return sorted(path.name for path in MODULES.iterdir() if (path / "go.mod").exists())
+
+
+def version() -> str:
+    """The version in use: the one that the environment names ("v1.36.4", "1.36.4" or "1.36"), else the default."""
+    asked = os.environ.get(VERSION_VARIABLE) or DEFAULT_VERSION
+    wanted = f"v{asked.removeprefix('v')}"
+    for known in versions():
+        if wanted in (known, known.rpartition(".")[0]):
+            return known
+    raise UnknownVersionError(f"{VERSION_VARIABLE}={asked}: there is no such version, but {', '.join(versions())}")
+
+
 def assets_folder() -> Path | None:
     """The folder that $KUBEBUILDER_ASSETS names: binaries somebody else provides."""
     value = os.environ.get(ASSETS_VARIABLE)
@@ -31,7 +52,7 @@ def assets_folder() -> Path | None:
 def cache_folder() -> Path:
     """Where this version's binaries are built: in the user's cache, so that every checkout finds them."""
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "moorage" / "control-plane" / VERSION
+    return Path(base).expanduser() / "moorage" / "control-plane" / version()
 
 
 def folder() -> Path:

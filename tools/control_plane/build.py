@@ -12,9 +12,8 @@ from pathlib import Path
 from rich.console import Console
 from rich.progress import Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from tools.control_plane.binaries import PACKAGES, VERSION, missing
+from tools.control_plane.binaries import MODULES, PACKAGES, missing, version
 
-MODULE = Path(__file__).parent / "module"
 TAIL_LINES = 25
 
 # With -v, Go names each package as it compiles it: one word a line. Whatever else it says is worth keeping.
@@ -31,8 +30,8 @@ class BuildError(Exception):
 
 def version_flags() -> str:
     """Linker flags that tell the programs their version: without them they call themselves v0.0.0."""
-    major, minor, _ = VERSION.removeprefix("v").split(".")
-    values = {"gitVersion": VERSION, "gitMajor": major, "gitMinor": minor}
+    major, minor, _ = version().removeprefix("v").split(".")
+    values = {"gitVersion": version(), "gitMajor": major, "gitMinor": minor}
     return " ".join(f"-X k8s.io/component-base/version.{name}={value}" for name, value in values.items())
 
 
@@ -75,7 +74,7 @@ def _go_build(package: str, output: Path, report: Callable[[str], None]) -> None
     environment = {**os.environ, "GOWORK": "off"}
     said: collections.deque[str] = collections.deque(maxlen=TAIL_LINES)
     with subprocess.Popen(
-        command, cwd=MODULE, env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        command, cwd=MODULES / version(), env=environment, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
     ) as process:
         try:
             for line in process.stdout or ():

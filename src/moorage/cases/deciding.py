@@ -32,7 +32,8 @@ class ScheduleCase:
         schedule = read_list(case.get("schedule"), "case.schedule")
         self._pending = _pending(objects, [read_text(item, f"case.schedule[{i}]") for i, item in enumerate(schedule)])
         config = read_config(case.get("config"), registry, features)
-        self._engine = make_engine(Snapshot.of(objects), config, registry=registry, seed=seed)
+        snapshot = Snapshot.of(objects, features.request_rules)
+        self._engine = make_engine(snapshot, config, registry=registry, seed=seed)
 
     def decisions(self) -> Iterator[Decision]:
         """Decide the pods in their order, placing each that finds a node."""

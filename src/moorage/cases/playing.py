@@ -74,7 +74,7 @@ class _Play:
     def __init__(self, config: Config, registry: Registry, features: Features, seed: int) -> None:
         self._clock = _Clock()
         self._server = ScriptServer(EPOCH)
-        self._cluster = ClusterState(Snapshot())
+        self._cluster = ClusterState(Snapshot(features.request_rules))
         host = _Host()
         self._engine = make_engine(
             self._cluster.snapshot, config, registry=registry, seed=seed, now=self._clock.now, host=host

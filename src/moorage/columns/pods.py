@@ -11,7 +11,7 @@ from moorage.objects import Affinity, Container, Pod, PodSpec
 from moorage.values.nodeselector import RequiredNodeAffinity, required_node_affinity
 from moorage.values.podaffinity import NO_TERMS, PodAffinityTerms, pod_affinity_terms
 from moorage.values.ports import HostPort, host_ports
-from moorage.values.requests import Request, pod_request
+from moorage.values.requests import DEFAULT_RULES, Request, RequestRules, pod_request
 from moorage.values.time import parse_time
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -24,14 +24,15 @@ class PodClass:
     the rest of the cluster too. Verdicts and scores of plugins that look at one node alone are kept per class.
     """
 
-    def __init__(self, pod: Pod) -> None:
+    def __init__(self, pod: Pod, rules: RequestRules = DEFAULT_RULES) -> None:
         #: The first pod seen of this class; only the parts that define the class may be read from it.
         self.example = pod
+        self.rules = rules
 
     @cached_property
     def request(self) -> Request:
         """What a pod of this class asks of a node."""
-        return pod_request(self.example)
+        return pod_request(self.example, rules=self.rules)
 
     @cached_property
     def ports(self) -> tuple[HostPort, ...]:
@@ -107,7 +108,8 @@ class PodInfo:
         self.started = parse_time(pod.status.start_time) if pod.status.start_time else math.inf
         #: What the pod takes of the node it is on: its class' request, unless a resize in place is under way.
         if request is None:
-            request = pod_request(pod, on_node=True) if _is_resized(pod) else pod_class.request
+            rules = pod_class.rules
+            request = pod_request(pod, on_node=True, rules=rules) if _is_resized(pod) else pod_class.request
         self.request = request
 
     def __repr__(self) -> str:
@@ -146,7 +148,8 @@ class PodInfo:
 class PodIndex:
     """Makes PodInfos, sharing classes and label groups between pods that are alike."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: RequestRules = DEFAULT_RULES) -> None:
+        self.rules = rules
         self._classes: WeakValueDictionary[bytes, PodClass] = WeakValueDictionary()
         self._groups: WeakValueDictionary[object, LabelGroup] = WeakValueDictionary()
         self._affinities: WeakValueDictionary[bytes, AffinityClass] = WeakValueDictionary()
@@ -162,7 +165,7 @@ class PodIndex:
         key = _class_key(pod.spec, "" if on_node else pod.spec.node_name)
         known = self._classes.get(key)
         if known is None:
-            known = self._classes[key] = PodClass(pod)
+            known = self._classes[key] = PodClass(pod, self.rules)
         return known
 
     def group_of(self, pod: Pod) -> LabelGroup:
@@ -206,10 +209,10 @@ def _class_key(spec: PodSpec, node_name: str) -> bytes:
 
 def _is_resized(pod: Pod) -> bool:
     status = pod.status
-    if status.resources is not None:
+    if status.resources is not None or status.allocated_resources:
         return True
     statuses = status.container_statuses + status.init_container_statuses
-    return bool(statuses) and any(one.resources is not None for one in statuses)
+    return bool(statuses) and any(one.resources is not None or one.allocated_resources for one in statuses)
 
 
 def _container_key(container: Container) -> tuple[object, ...]:

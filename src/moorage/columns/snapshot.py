@@ -7,6 +7,7 @@ from moorage.columns.pods import PodIndex, PodInfo
 from moorage.columns.store import ObjectStore
 from moorage.columns.table import NodeTable
 from moorage.objects import KubeObject, Namespace, Node, Pod
+from moorage.values.requests import DEFAULT_RULES, RequestRules
 
 _NO_LABELS: Mapping[str, str] = {}
 
@@ -14,16 +15,16 @@ _NO_LABELS: Mapping[str, str] = {}
 class Snapshot:
     """Nodes with their pods, pods promised a node, and every other object that plugins read."""
 
-    def __init__(self) -> None:
+    def __init__(self, rules: RequestRules = DEFAULT_RULES) -> None:
         self.nodes = NodeTable()
-        self.pods = PodIndex()
+        self.pods = PodIndex(rules)
         self.objects = ObjectStore()
         self.nominations = Nominations()
 
     @classmethod
-    def of(cls, objects: Iterable[KubeObject]) -> "Snapshot":
+    def of(cls, objects: Iterable[KubeObject], rules: RequestRules = DEFAULT_RULES) -> "Snapshot":
         """A snapshot of these objects. Pods without a node count only where they were nominated to one."""
-        snapshot = cls()
+        snapshot = cls(rules)
         for item in objects:
             snapshot.add(item)
         return snapshot

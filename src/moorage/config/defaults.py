@@ -43,6 +43,7 @@ _ELECTION_ZEROS = (
     "resource_name",
     "resource_namespace",
 )
+_FIRST_FILTERS = ("NodeName", "NodeUnschedulable")
 _CAPACITY_SHAPE = (UtilizationShapePoint(0, 10), UtilizationShapePoint(100, 0))
 
 S = TypeVar("S", bound=msgspec.Struct)
@@ -69,8 +70,7 @@ def default_plugins(features: Features) -> Plugins:
     enabled = [
         Plugin("SchedulingGates"),
         Plugin("PrioritySort"),
-        Plugin("NodeUnschedulable"),
-        Plugin("NodeName"),
+        *map(Plugin, _FIRST_FILTERS if gate.NODE_NAME_PRE_FILTER in features else reversed(_FIRST_FILTERS)),
         Plugin("TaintToleration", 3),
         Plugin("NodeAffinity", 2),
         Plugin("NodePorts"),
@@ -93,7 +93,7 @@ def default_plugins(features: Features) -> Plugins:
     ]
     if gate.NODE_DECLARED_FEATURES in features:
         enabled.append(Plugin("NodeDeclaredFeatures"))
-    if gate.GANG_SCHEDULING in features:
+    if gate.GANG_SCHEDULING in features or (gate.GENERIC_WORKLOAD in features and gate.QUEUED_POD_GROUPS in features):
         enabled.append(Plugin("GangScheduling"))
     if gate.TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in features:
         enabled += [Plugin("TopologyPlacementGenerator"), Plugin("PodGroupPodsCount", 1)]

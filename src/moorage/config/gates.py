@@ -12,6 +12,7 @@ from typing import Final
 
 from moorage.config.gatetable import NEEDS, OWN, TABLE
 from moorage.errors import InputError
+from moorage.values.requests import RequestRules
 
 VERSIONS: Final = ("1.36", "1.37")
 DEFAULT_VERSION: Final = "1.36"
@@ -22,13 +23,31 @@ NODE_DECLARED_FEATURES: Final = "NodeDeclaredFeatures"
 GANG_SCHEDULING: Final = "GangScheduling"
 GENERIC_WORKLOAD: Final = "GenericWorkload"
 TOPOLOGY_AWARE_WORKLOAD_SCHEDULING: Final = "TopologyAwareWorkloadScheduling"
-POD_EVENT_KINDS: Final = "PodEventKinds"
-NODE_TAINTS_WAKE_ALL: Final = "NodeTaintsWakeAll"
 SCHEDULER_POP_FROM_BACKOFF_Q: Final = "SchedulerPopFromBackoffQ"
 STORAGE_CAPACITY_SCORING: Final = "StorageCapacityScoring"
 DRA_SCHEDULER_FILTER_TIMEOUT: Final = "DRASchedulerFilterTimeout"
 DRA_DEVICE_BINDING_CONDITIONS: Final = "DRADeviceBindingConditions"
 DRA_RESOURCE_CLAIM_DEVICE_STATUS: Final = "DRAResourceClaimDeviceStatus"
+
+TAINT_TOLERATION_COMPARISON_OPERATORS: Final = "TaintTolerationComparisonOperators"
+POD_LEVEL_RESOURCES: Final = "PodLevelResources"
+IN_PLACE_POD_LEVEL_RESIZE: Final = "InPlacePodLevelResourcesVerticalScaling"
+VOLUME_LIMIT_SCALING: Final = "VolumeLimitScaling"
+
+# The differences that Kubernetes has no gate for (gatetable.OWN).
+ANY_ANTI_AFFINITY_WAKES: Final = "AnyAntiAffinityWakes"
+FIRST_BROKEN_BUDGET_COUNTS: Final = "FirstBrokenBudgetCounts"
+IMAGE_VOLUMES_COUNT: Final = "ImageVolumesCount"
+NAMESPACE_SELECTORS_UNROLLED: Final = "NamespaceSelectorsUnrolled"
+NODE_NAME_PRE_FILTER: Final = "NodeNamePreFilter"
+NODE_TAINTS_WAKE_ALL: Final = "NodeTaintsWakeAll"
+POD_EVENT_KINDS: Final = "PodEventKinds"
+POD_GROUP_POST_FILTER_POINT: Final = "PodGroupPostFilterPoint"
+PREEMPTION_MESSAGE: Final = "PreemptionMessage"
+QUEUED_POD_GROUPS: Final = "QueuedPodGroups"
+RESIZE_TOTALS: Final = "ResizeTotals"
+SILENT_CLAIM_POST_FILTER: Final = "SilentClaimPostFilter"
+VICTIM_START_TIME_ONCE: Final = "VictimStartTimeOnce"
 
 #: DynamicResources waits for bindings only where both are on.
 BINDING_TIMEOUT_GATES: Final = frozenset((DRA_DEVICE_BINDING_CONDITIONS, DRA_RESOURCE_CLAIM_DEVICE_STATUS))
@@ -63,6 +82,15 @@ class Features:
 
     def __contains__(self, name: str) -> bool:
         return name in self.enabled
+
+    @property
+    def request_rules(self) -> RequestRules:
+        """How to add up what a pod asks for."""
+        return RequestRules(
+            pod_level=POD_LEVEL_RESOURCES in self,
+            pod_level_resize=IN_PLACE_POD_LEVEL_RESIZE in self,
+            resize_totals=RESIZE_TOTALS in self,
+        )
 
     def gates(self) -> Iterator[tuple[GateSpec, bool]]:
         """Every gate that kube-scheduler of this version knows, by name, and whether it is on."""

@@ -12,7 +12,7 @@ from moorage.config.defaults import enabled_names, with_defaults
 from moorage.config.expand import ProfilePlugins, expand
 from moorage.config.fields import ConfigErrors, Fault
 from moorage.config.gates import DEFAULT_FEATURES, Features
-from moorage.config.points import IN_TREE_POINTS, PluginPoints
+from moorage.config.points import IN_TREE_POINTS, PluginPoints, points_with
 from moorage.config.types import (
     ClientConnection,
     Extender,
@@ -103,7 +103,7 @@ def parse_config(
     _raise(faults, source)
     complete = with_defaults(written, features)
     _raise(list(validate(complete, features)), source)
-    serves = IN_TREE_POINTS if registry_points is None else registry_points
+    serves = points_with(features, IN_TREE_POINTS if registry_points is None else registry_points)
     config = _build(complete, serves, features, faults)
     _raise(faults, source)
     return config

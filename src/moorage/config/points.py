@@ -7,6 +7,8 @@ passes name -> points.
 from collections.abc import Mapping
 from typing import Final
 
+from moorage.config.gates import NODE_NAME_PRE_FILTER, Features
+
 #: Every point of a pod's way, in its order, then those of placing a group.
 POD_POINTS: Final = (
     "preEnqueue",
@@ -27,6 +29,24 @@ EXTENSION_POINTS: Final = POD_POINTS + GROUP_POINTS
 
 #: plugin name -> the extension points it serves
 PluginPoints = Mapping[str, frozenset[str]]
+
+
+#: feature -> the points that in-tree plugins serve besides where it is on.
+_POINTS_BY_FEATURE: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+    NODE_NAME_PRE_FILTER: dict.fromkeys(
+        ("NodeName", "NodeUnschedulable", "TaintToleration"), frozenset(("preFilter",))
+    ),
+}
+
+
+def points_with(features: Features, serves: PluginPoints) -> PluginPoints:
+    """The points that plugins serve with these features."""
+    served = dict(serves)
+    for feature, by_plugin in _POINTS_BY_FEATURE.items():
+        if feature in features:
+            for name, points in by_plugin.items():
+                served[name] = served.get(name, frozenset()) | points
+    return served
 
 
 def _serving(*points: str) -> frozenset[str]:

@@ -64,7 +64,9 @@ def _refused(runner: Runner, failure: Failure) -> Decision:
     if runner.profile.post_filters and failure.statuses is not None:
         nomination = failure.nomination
         if nomination is not None and nomination.node_name:
-            victims = tuple(sorted(victim.key for victim in nomination.victims))
+            # Who is going already is not evicted again.
+            evicted = (victim for victim in nomination.victims if not victim.pod.is_terminating)
+            victims = tuple(sorted(victim.key for victim in evicted))
             preemption = Preemption(nomination.node_name, victims)
         else:
             preemption = Preemption("", (), failure.post_filter_message)

@@ -38,7 +38,7 @@ class Runner:
             with blame(one.name, "PostFilter"):
                 answer = post_filter_verdict(one.name, one.plugin, one.plugin.post_filter(state, pod, statuses))
             if answer.status is None or answer.status.is_success:
-                return PostFilterAnswer(None, answer.nomination)
+                return answer
             if answer.status.code is not Code.UNSCHEDULABLE:
                 return PostFilterAnswer(answer.status.by(one.name))
             reasons += answer.status.reasons

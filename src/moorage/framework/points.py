@@ -160,7 +160,7 @@ class PreScore(Protocol):
     """Prepares for Score."""
 
     def pre_score(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Status | None:
-        """`rows` are the nodes that fit. SKIP leaves out this plugin's Score."""
+        """`rows` are the nodes that fit. SKIP leaves out this plugin's Score, INDIFFERENT makes it 0 everywhere."""
 
 
 @runtime_checkable

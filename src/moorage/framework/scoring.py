@@ -10,6 +10,7 @@ from moorage.framework.filtering import Search
 from moorage.framework.lifting import NodeScore
 from moorage.framework.points import Scores
 from moorage.framework.profile import Profile
+from moorage.framework.status import INDIFFERENT
 
 #: Rows that are counted together when one of many ties is looked for, and from how many of them on that pays.
 BLOCK = 4096
@@ -34,15 +35,19 @@ class Scoring:
             search.columns.forget_scores()
             raise
         skipped = set(search.columns.scores.skipped)
+        indifferent: set[str] = set()
         for one in self._asked_pre_scores:
             try:
                 answer = one.plugin.pre_score(search.state, search.pod, self._nodes, rows)
             except Exception as error:
                 raise broken(one.name, "PreScore", error) from error
-            if is_skip(one.name, one.plugin, "PreScore", answer):
+            if answer is INDIFFERENT:
+                indifferent.add(one.name)
+            elif is_skip(one.name, one.plugin, "PreScore", answer):
                 skipped.add(one.name)
         search.state.skipped_scores = frozenset(skipped)
-        return [one for one in self._asked_scores if one.name not in skipped]
+        silent = skipped | indifferent
+        return [one for one in self._asked_scores if one.name not in silent]
 
     def totals(self, search: Search, rows: Rows, asked: list[NodeScore]) -> Scores:
         """The sum of all plugins' weighted scores for each of `rows`."""

@@ -64,6 +64,8 @@ class Status:
 
 
 SKIP = Status(Code.SKIP)
+#: PreScore's other way to do nothing: every node scores 0, and is shown to. The plugin is not asked about any.
+INDIFFERENT = Status(Code.SKIP, ("every node scores 0",))
 
 
 def unschedulable(*reasons: str) -> Status:

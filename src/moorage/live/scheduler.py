@@ -42,7 +42,7 @@ class Scheduler:
         now = Clock()
         connection = config.client_connection
         self.metrics = SchedulerMetrics()
-        self.cluster = ClusterState(Snapshot())
+        self.cluster = ClusterState(Snapshot(config.features.request_rules))
         self.lanes = Lanes(client, qps=connection.qps, burst=connection.burst, may_act=may_act)
         self.held = HeldPods()
         host = LiveHost(client, self.lanes, self.held)

@@ -118,9 +118,10 @@ class CSINode(KubeObject, frozen=True):
 
 
 class CSIDriverSpec(Struct, frozen=True, gc=False):
-    """Whether the driver publishes its capacity."""
+    """Whether the driver publishes its capacity, and whether pods with its volumes need it on their node."""
 
     storage_capacity: bool | None = None
+    prevent_pod_scheduling_if_missing: bool | None = None
 
 
 class CSIDriver(KubeObject, frozen=True):

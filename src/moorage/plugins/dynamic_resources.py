@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.config.gates import SILENT_CLAIM_POST_FILTER
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
@@ -30,7 +31,8 @@ class DynamicResources:
     score_scope = Scope.NODE
     normalize_scores = NormalizeByMax()
 
-    def __init__(self, _args: Any, _handle: Handle) -> None: ...
+    def __init__(self, _args: Any, handle: Handle) -> None:
+        self._nothing_done = unschedulable() if SILENT_CLAIM_POST_FILTER in handle.features else NOTHING_TO_DEALLOCATE
 
     def pre_enqueue(self, _pod: PodInfo) -> Status | None:
         """Claims are judged at PreFilter, where the reason is shown."""
@@ -49,7 +51,7 @@ class DynamicResources:
         """As in kube-scheduler an error ("not found") where an earlier plugin ended PreFilter before this one ran."""
         if state.get(_STATE) is None:
             return PostFilterAnswer(error("not found"))
-        return PostFilterAnswer(NOTHING_TO_DEALLOCATE)
+        return PostFilterAnswer(self._nothing_done)
 
     def score(self, _state: CycleState, _pod: PodInfo, _node: NodeInfo) -> int:
         """Every node is as good as any other."""

@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.config.gates import IMAGE_VOLUMES_COUNT
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.points import MAX_SCORE, Scope, Scores
 
 MEBIBYTE = 1024 * 1024
-#: Below this many bytes held an image is not worth a point; above the other, for each container, not worth more.
+#: Below this many bytes held an image is not worth a point; above the other, for each image, not worth more.
 LOW = 23 * MEBIBYTE
-HIGH_PER_CONTAINER = 1000 * MEBIBYTE
+HIGH_PER_IMAGE = 1000 * MEBIBYTE
 
 
 class ImageLocality:
@@ -23,6 +24,7 @@ class ImageLocality:
 
     def __init__(self, _args: Any, handle: Handle) -> None:
         self._nodes = handle.snapshot.nodes
+        self._counts_volumes = IMAGE_VOLUMES_COUNT in handle.features
 
     def kept_until(self, nodes: NodeTable) -> Hashable:
         """Scores also depend on how widespread images are."""
@@ -35,7 +37,7 @@ class ImageLocality:
             for name in image_names(pod)
             if name in node.image_names and (image := self._nodes.images.by_name.get(name)) is not None
         )
-        return _score(present, pod)
+        return _score(present, self._wanted(pod))
 
     def score_nodes(self, _state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         """The same, image by image over the rows that hold it."""
@@ -46,8 +48,17 @@ class ImageLocality:
                 present[list(image.rows)] += self._worth(image.size, len(image.rows))
         worth = present[rows]
         distinct, where = np.unique(worth, return_inverse=True)
-        scores = np.array([_score(int(one), pod) for one in distinct], dtype=np.int64)
+        wanted = self._wanted(pod)
+        scores = np.array([_score(int(one), wanted) for one in distinct], dtype=np.int64)
         return scores[where] if len(rows) else scores
+
+    def _wanted(self, pod: PodInfo) -> int:
+        """How many images the pod is taken to have; before 1.37 those of volumes were forgotten."""
+        spec = pod.spec
+        images = len(spec.init_containers) + len(spec.containers)
+        if self._counts_volumes:
+            images += sum(volume.image is not None for volume in spec.volumes)
+        return images
 
     def _worth(self, size: int, holders: int) -> int:
         return int(size * (holders / len(self._nodes)))
@@ -65,6 +76,6 @@ def _with_tag(name: str) -> str:
     return name if name.rfind(":") > name.rfind("/") else f"{name}:latest"
 
 
-def _score(present: int, pod: PodInfo) -> int:
-    high = HIGH_PER_CONTAINER * (len(pod.spec.init_containers) + len(pod.spec.containers))
+def _score(present: int, images: int) -> int:
+    high = HIGH_PER_IMAGE * images
     return MAX_SCORE * (min(max(present, LOW), high) - LOW) // (high - LOW)

@@ -6,10 +6,11 @@ from typing import Any
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.config.gates import NODE_NAME_PRE_FILTER
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Resource, on
 from moorage.framework.handle import Handle
-from moorage.framework.points import Scope, Verdicts
+from moorage.framework.points import NodeNames, Scope, Verdicts
 from moorage.framework.status import Status, unresolvable
 
 ANOTHER_NODE = unresolvable("node(s) didn't match the requested node name")
@@ -20,7 +21,14 @@ class NodeName:
 
     filter_scope = Scope.NODE
 
-    def __init__(self, _args: Any, _handle: Handle) -> None: ...
+    def __init__(self, _args: Any, handle: Handle) -> None:
+        self._narrows = NODE_NAME_PRE_FILTER in handle.features
+
+    def pre_filter(self, _state: CycleState, pod: PodInfo, _nodes: NodeTable) -> NodeNames | Status | None:
+        """Try a pod that names its node on that node alone; before 1.37 all others were asked as well."""
+        if not self._narrows:
+            return None
+        return NodeNames(frozenset((pod.spec.node_name,))) if pod.spec.node_name else None
 
     def filter(self, _state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Refuse every node but the one named."""

@@ -24,6 +24,10 @@ class NodeUnschedulable:
 
     def __init__(self, _args: Any, _handle: Handle) -> None: ...
 
+    def pre_filter(self, _state: CycleState, _pod: PodInfo, _nodes: NodeTable) -> Status | None:
+        """Nothing to prepare: since 1.37 the point is there for bound pods that wait for a resize."""
+        return None
+
     def filter(self, _state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Refuse a cordoned node."""
         if node.node.spec.unschedulable and not tolerated(UNSCHEDULABLE, pod.spec.tolerations):

@@ -28,6 +28,10 @@ class TaintToleration:
 
     def __init__(self, _args: Any, _handle: Handle) -> None: ...
 
+    def pre_filter(self, _state: CycleState, _pod: PodInfo, _nodes: NodeTable) -> Status | None:
+        """Nothing to prepare: since 1.37 the point is there for bound pods that wait for a resize."""
+        return None
+
     def filter(self, _state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Refuse a node with a taint the pod does not tolerate."""
         return UNTOLERATED if first_untolerated(node.taints, pod.spec.tolerations) else None

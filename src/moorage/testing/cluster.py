@@ -5,7 +5,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from moorage.columns import Snapshot
-from moorage.config import Config, load_config, parse_config
+from moorage.config import Config, Features, features_of, load_config, parse_config
+from moorage.config.gates import DEFAULT_VERSION
 from moorage.engine import Engine, make_engine
 from moorage.engine.engine import default_registry
 from moorage.errors import PluginError
@@ -51,10 +52,19 @@ class Cluster:
         defaults: bool = True,
         config: Mapping[str, Any] | Path | str | None = None,
         seed: int = 0,
+        version: str = DEFAULT_VERSION,
+        gates: Mapping[str, bool] | None = None,
     ) -> Decided:
         """Decide where one pod goes. What the arguments mean, and what is raised: see `scheduler`."""
         scheduler = self.scheduler(
-            plugins=plugins, args=args, weights=weights, defaults=defaults, config=config, seed=seed
+            plugins=plugins,
+            args=args,
+            weights=weights,
+            defaults=defaults,
+            config=config,
+            seed=seed,
+            version=version,
+            gates=gates,
         )
         return scheduler.decide(pod)
 
@@ -67,24 +77,29 @@ class Cluster:
         defaults: bool = True,
         config: Mapping[str, Any] | Path | str | None = None,
         seed: int = 0,
+        version: str = DEFAULT_VERSION,
+        gates: Mapping[str, bool] | None = None,
     ) -> "Scheduler":
         """A scheduler over a copy of this cluster.
 
         `plugins` are enabled at every point they serve (multiPoint), beside the default ones or, with
         `defaults=False`, alone. `args` gives plugins their arguments (pluginConfig), `weights` their weight in the
         score; both go by class or name. A `config` (a KubeSchedulerConfiguration as mapping, as YAML text or as the
-        path of a file) says all of that itself: `plugins` are then only made known to it.
+        path of a file) says all of that itself: `plugins` are then only made known to it. `version` ("1.36") and
+        `gates` choose whose decisions are taken, as --emulated-version and --feature-gates do.
         """
         registry = default_registry()
         registry.register_all(plugins)
+        features = features_of(version, gates)
         if config is None:
             document = _document(plugins, _by_name(args), _by_name(weights), defaults=defaults)
-            parsed = parse_config(document, registry_points=registry.points)
+            parsed = parse_config(document, registry_points=registry.points, features=features)
         elif args or weights or not defaults:
             raise ValueError("a config says which plugins run, with which args and weights: give one or the other")
         else:
-            parsed = _parsed(config, registry)
-        engine = make_engine(Snapshot.of(self.objects), parsed, registry=registry, seed=seed, now=lambda: NOW)
+            parsed = _parsed(config, registry, features)
+        snapshot = Snapshot.of(self.objects, features.request_rules)
+        engine = make_engine(snapshot, parsed, registry=registry, seed=seed, now=lambda: NOW)
         return Scheduler(engine, [item.key for item in self.objects if isinstance(item, Node)])
 
 
@@ -130,12 +145,13 @@ def _by_name(values: Mapping[Any, Any] | None) -> dict[str, Any]:
     return {key if isinstance(key, str) else plugin_name(key): value for key, value in (values or {}).items()}
 
 
-def _parsed(config: Mapping[str, Any] | Path | str, registry: Registry) -> Config:
+def _parsed(config: Mapping[str, Any] | Path | str, registry: Registry, features: Features) -> Config:
     if isinstance(config, Path):
-        return load_config(config.read_text(), source=str(config), registry_points=registry.points)
+        text = config.read_text()
+        return load_config(text, source=str(config), registry_points=registry.points, features=features)
     if isinstance(config, str):
-        return load_config(config, registry_points=registry.points)
-    return parse_config(config, registry_points=registry.points)
+        return load_config(config, registry_points=registry.points, features=features)
+    return parse_config(config, registry_points=registry.points, features=features)
 
 
 def _document(

@@ -5,8 +5,9 @@ Amounts are nano units (see values.quantity) while they are added up and become 
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from moorage.objects import Container, ContainerStatus, Pod, Quantities
 from moorage.values.quantity import MILLI, ONE, milli, parse_quantity, whole
@@ -36,13 +37,29 @@ class Request:
     scored_memory: int
 
 
-def pod_request(pod: Pod, *, on_node: bool = False) -> Request:
+@dataclass(frozen=True, slots=True)
+class RequestRules:
+    """What counts where versions of Kubernetes, or their gates, do not agree.
+
+    `pod_level`: resources that are asked for the pod as a whole. `pod_level_resize`: what its status says of them.
+    `resize_totals`: of a pod being resized the largest of three totals counts (what is asked, allocated, actuated);
+    else the largest of the three for each container.
+    """
+
+    pod_level: bool = True
+    pod_level_resize: bool = True
+    resize_totals: bool = True
+
+
+DEFAULT_RULES: Final = RequestRules()
+
+
+def pod_request(pod: Pod, *, on_node: bool = False, rules: RequestRules = DEFAULT_RULES) -> Request:
     """The pod's effective request; `on_node` also honours what an in-place resize has actuated."""
-    plain = _pod_amounts(pod, {}, pod_level=True, on_node=on_node)
-    missing = {
-        name: amount for name, amount in _DEFAULTS.items() if not (_has_pod_level_requests(pod) and name in plain)
-    }
-    scored = _pod_amounts(pod, missing, pod_level=True, on_node=on_node) if missing else plain
+    pod_level = rules.pod_level and _has_pod_level_requests(pod)
+    plain = _pod_amounts(pod, {}, rules, pod_level=pod_level, on_node=on_node)
+    missing = {name: amount for name, amount in _DEFAULTS.items() if not (pod_level and name in plain)}
+    scored = _pod_amounts(pod, missing, rules, pod_level=pod_level, on_node=on_node) if missing else plain
     return Request(
         {name: units(name, amount) for name, amount in plain.items() if is_counted(name)},
         milli(scored.get(CPU, 0)),
@@ -53,7 +70,7 @@ def pod_request(pod: Pod, *, on_node: bool = False) -> Request:
 def container_request(pod: Pod, name: str, *, with_defaults: bool) -> int:
     """What the pod's containers and overhead ask of one resource, its pod-level resources left aside."""
     defaults = _DEFAULTS if with_defaults else {}
-    return units(name, _pod_amounts(pod, defaults, pod_level=False, on_node=False).get(name, 0))
+    return units(name, _pod_amounts(pod, defaults, DEFAULT_RULES, pod_level=False, on_node=False).get(name, 0))
 
 
 def units(name: str, nano: int) -> int:
@@ -93,26 +110,32 @@ def is_qualified_name(name: str) -> bool:
     return "/" not in prefix and _LABEL_NAME.fullmatch(short) is not None
 
 
-def _pod_amounts(pod: Pod, defaults: Amounts, *, pod_level: bool, on_node: bool) -> Amounts:
-    total = _containers_amounts(pod, defaults, on_node=on_node)
-    if pod_level and _has_pod_level_requests(pod):
-        total.update(_pod_level_amounts(pod, on_node=on_node))
+def _pod_amounts(pod: Pod, defaults: Amounts, rules: RequestRules, *, pod_level: bool, on_node: bool) -> Amounts:
+    if not on_node:
+        total = _aggregate(pod, defaults, _asked)
+    elif rules.resize_totals:
+        total = _largest_total(pod, defaults, rules)
+    else:
+        total = _aggregate(pod, defaults, _ByContainer(pod))
+    if pod_level:
+        total.update(_pod_level_amounts(pod, rules, on_node=on_node))
     _add(total, _parsed(pod.spec.overhead))
     return total
 
 
-def _containers_amounts(pod: Pod, defaults: Amounts, *, on_node: bool) -> Amounts:
-    statuses: dict[str, ContainerStatus] = {}
-    if on_node:
-        statuses = {s.name: s for s in (*pod.status.container_statuses, *pod.status.init_container_statuses)}
+#: What a container is taken to need.
+_AmountsOf = Callable[[Container], Amounts]
+
+
+def _aggregate(pod: Pod, defaults: Amounts, amounts_of: _AmountsOf) -> Amounts:
+    """All containers together: init containers come one after the other, sidecars among them stay."""
     total: Amounts = {}
     for container in pod.spec.containers:
-        _add(total, _container_amounts(pod, container, defaults, statuses))
+        _add(total, {**defaults, **amounts_of(container)})
     sidecars: Amounts = {}
     peak: Amounts = {}
     for container in pod.spec.init_containers:
-        seen = statuses if container.is_sidecar else {}
-        amounts = _container_amounts(pod, container, defaults, seen)
+        amounts = {**defaults, **amounts_of(container)}
         if container.is_sidecar:
             _add(total, amounts)
             _add(sidecars, amounts)
@@ -124,37 +147,76 @@ def _containers_amounts(pod: Pod, defaults: Amounts, *, on_node: bool) -> Amount
     return total
 
 
-def _container_amounts(
-    pod: Pod, container: Container, defaults: Amounts, statuses: Mapping[str, ContainerStatus]
-) -> Amounts:
-    amounts = _parsed(container.resources.requests)
-    status = statuses.get(container.name)
-    if status is not None and status.resources is not None:
-        amounts = _resized(pod, amounts, status.resources.requests, status.allocated_resources)
-    return {**defaults, **amounts}
+def _asked(container: Container) -> Amounts:
+    return _parsed(container.resources.requests)
 
 
-def _pod_level_amounts(pod: Pod, *, on_node: bool) -> Amounts:
+def _largest_total(pod: Pod, defaults: Amounts, rules: RequestRules) -> Amounts:
+    """During an in-place resize the largest of three totals counts: what is asked, allocated and actuated."""
+    infeasible = _is_resize_infeasible(pod)
+    total = {} if infeasible else _aggregate(pod, defaults, _asked)
+    status = pod.status
+    if rules.pod_level_resize and status.allocated_resources and status.resources and status.resources.requests:
+        _raise_to(total, _parsed(status.resources.requests))
+        _raise_to(total, _parsed(status.allocated_resources))
+        return total
+    statuses = _statuses(pod)
+
+    def allocated(container: Container) -> Amounts:
+        seen = statuses.get(container.name)
+        if seen is not None and seen.allocated_resources:
+            return _parsed(seen.allocated_resources)
+        return {} if infeasible else _asked(container)
+
+    def actuated(container: Container) -> Amounts:
+        seen = statuses.get(container.name)
+        if seen is not None and seen.resources is not None and seen.resources.requests:
+            return _parsed(seen.resources.requests)
+        return allocated(container)
+
+    _raise_to(total, _aggregate(pod, defaults, actuated))
+    _raise_to(total, _aggregate(pod, defaults, allocated))
+    return total
+
+
+class _ByContainer:
+    """For each container the largest of what is asked, allocated and actuated; plain init containers left aside."""
+
+    def __init__(self, pod: Pod) -> None:
+        self._statuses = _statuses(pod)
+        self._infeasible = _is_resize_infeasible(pod)
+        self._plain_init = {one.name for one in pod.spec.init_containers if not one.is_sidecar}
+
+    def __call__(self, container: Container) -> Amounts:
+        asked = _asked(container)
+        status = None if container.name in self._plain_init else self._statuses.get(container.name)
+        if status is None or status.resources is None:
+            return asked
+        amounts = {} if self._infeasible else asked
+        _raise_to(amounts, _parsed(status.resources.requests))
+        _raise_to(amounts, _parsed(status.allocated_resources))
+        return amounts
+
+
+def _statuses(pod: Pod) -> dict[str, ContainerStatus]:
+    return {one.name: one for one in (*pod.status.init_container_statuses, *pod.status.container_statuses)}
+
+
+def _pod_level_amounts(pod: Pod, rules: RequestRules, *, on_node: bool) -> Amounts:
     assert pod.spec.resources is not None
-    wanted = {name: amount for name, amount in _parsed(pod.spec.resources.requests).items() if _is_pod_level(name)}
-    if on_node and pod.status.resources is not None:
-        effective = _resized(
-            pod,
-            _parsed(pod.spec.resources.requests),
-            pod.status.resources.requests,
-            pod.status.allocated_resources,
-        )
-        return {name: effective.get(name, 0) for name in wanted}
-    return wanted
+    asked = _parsed(pod.spec.resources.requests)
+    amounts = asked
+    if on_node and rules.pod_level_resize and pod.status.resources is not None:
+        amounts = {} if _is_resize_infeasible(pod) else dict(asked)
+        _raise_to(amounts, _parsed(pod.status.resources.requests))
+        _raise_to(amounts, _parsed(pod.status.allocated_resources))
+    names = amounts if rules.resize_totals else asked
+    return {name: amounts.get(name, 0) for name in names if _is_pod_level(name)}
 
 
-def _resized(pod: Pod, spec: Amounts, actuated: Quantities, allocated: Quantities) -> Amounts:
-    """During an in-place resize the largest of what is asked, allocated and actuated counts."""
-    pending = next((c for c in pod.status.conditions if c.type == "PodResizePending"), None)
-    effective: Amounts = {} if pending is not None and pending.reason == "Infeasible" else dict(spec)
-    _raise_to(effective, _parsed(actuated))
-    _raise_to(effective, _parsed(allocated))
-    return effective
+def _is_resize_infeasible(pod: Pod) -> bool:
+    pending = next((one for one in pod.status.conditions if one.type == "PodResizePending"), None)
+    return pending is not None and pending.reason == "Infeasible"
 
 
 def _has_pod_level_requests(pod: Pod) -> bool:

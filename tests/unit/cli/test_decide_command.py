@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from moorage.cli.main import app
 
-RECORDED = Path(__file__).parents[2] / "conformance" / "decisions.jsonl.gz"
+RECORDED = Path(__file__).parents[2] / "conformance" / "decisions.jsonl.xz"
 CONFIG = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 
 PLUGIN = """
@@ -66,21 +67,33 @@ def decided(text: str) -> dict[str, list[dict[str, Any]]]:
 @pytest.fixture
 def recorded() -> list[dict[str, Any]]:
     """A case of each family."""
-    with gzip.open(RECORDED) as lines:
-        return [json.loads(line) for number, line in enumerate(lines) if number % 60 == 0]
+    with lzma.open(RECORDED) as lines:
+        return [json.loads(line) for number, line in enumerate(lines) if number % 60 == 0 and number < 720]
 
 
-def test_recorded_cases_into_a_file(tmp_path: Path, recorded: list[dict[str, Any]]) -> None:
+@pytest.mark.parametrize("version", ["1.36", "1.37"])
+def test_recorded_cases_into_a_file(tmp_path: Path, recorded: list[dict[str, Any]], version: str) -> None:
     cases = tmp_path / "cases.jsonl.gz"
     cases.write_bytes(gzip.compress("\n".join(map(json.dumps, recorded)).encode()))
-    result = run(cases, "-o", tmp_path / "out.jsonl")
+    result = run(cases, "-o", tmp_path / "out.jsonl", "--emulated-version", version)
     assert (result.exit_code, result.output) == (0, "")
     found = decided((tmp_path / "out.jsonl").read_text())
     assert len(found) == len(recorded) == 12
     for record in recorded:
-        ours, theirs = found[record["case"]["name"]], record["expect"]
+        ours, theirs = found[record["case"]["name"]], record["expect"][version]
         for field in ("pod", "feasible", "totals", "best", "chosen", "message"):
             assert [one.get(field) for one in ours] == [one.get(field) for one in theirs]
+
+
+def test_gates_of_the_command_line_and_of_the_case(tmp_path: Path) -> None:
+    cases = write(tmp_path / "in.jsonl", case(node("a"), node("b"), pod("p"), gates={"StorageCapacityScoring": True}))
+    scores = decided(run(cases, "--emulated-version", "1.36").stdout)["one"][0]["scores"]
+    assert all("VolumeBinding" in of_node for of_node in scores.values())
+    result = run(cases, "--feature-gates", "GangScheduling=true")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("--feature-gates: feature gate GangScheduling is on, but needs GenericWorkload")
+    result = run(cases, "--emulated-version", "1.12")
+    assert result.stderr == '--emulated-version: version "1.12" is not known; there are 1.36, 1.37\n'
 
 
 def test_standard_input_and_output() -> None:

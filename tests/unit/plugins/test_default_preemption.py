@@ -3,10 +3,13 @@
 from typing import Any
 
 import pytest
+from tests.unit.plugins.handles import a_handle
 from tests.unit.plugins.volumes.volume_builders import hint
 
 from moorage.columns import PodInfo, Snapshot
-from moorage.config import DefaultPreemptionArgs
+from moorage.config import DefaultPreemptionArgs, features_of
+from moorage.engine.engine import make_engine
+from moorage.engine.outcome import Failure
 from moorage.framework.events import Action, Hint, Resource
 from moorage.objects import (
     Condition,
@@ -21,6 +24,7 @@ from moorage.plugins import DefaultPreemption
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.candidates import Candidate, cheapest
 from moorage.plugins.default_preemption.importance import by_importance
+from moorage.plugins.default_preemption.rules import PreemptionRules
 from moorage.testing import Cluster, Decided, PodBuilder, a_node, a_pod
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"
@@ -194,7 +198,7 @@ def test_pods_already_promised_the_node_are_counted() -> None:
 
 
 def test_a_pod_that_goes_never_helps_by_itself() -> None:
-    plugin: Any = DefaultPreemption(DefaultPreemptionArgs(), None)  # type: ignore[arg-type]
+    plugin: Any = DefaultPreemption(DefaultPreemptionArgs(), a_handle())
     gone = a_pod("gone").on("n").build()
     assert hint(plugin, Snapshot().info(NEW.build()), Resource.ASSIGNED_POD, Action.DELETE, gone) is Hint.SKIP
 
@@ -219,11 +223,16 @@ def test_importance() -> None:
         a_pod("early").started(EARLY),
         a_pod("waiting-2"),
     )
-    assert names(by_importance(pods)) == ["important", "early", "late", "waiting-2", "waiting-1"]
+    assert names(by_importance(pods, RULES)) == ["important", "early", "late", "waiting-1", "waiting-2"]
+    older = PreemptionRules(start_times_once=False)
+    assert names(by_importance(pods, older)) == ["important", "early", "late", "waiting-2", "waiting-1"]
+
+
+RULES = PreemptionRules()
 
 
 def split(budgets: list[PodDisruptionBudget], *pods: PodBuilder) -> tuple[list[str], list[str]]:
-    violating, sparing = Budgets(budgets).split(infos(*pods))
+    violating, sparing = Budgets(budgets, RULES).split(infos(*pods))
     return names(violating), names(sparing)
 
 
@@ -256,6 +265,29 @@ def test_a_budget_that_selects_nothing_or_is_malformed_guards_nobody() -> None:
 def test_every_budget_of_a_pod_is_spent() -> None:
     both = [a_pod("a").labels(app="db", tier="data"), a_pod("b").labels(tier="data")]
     assert split([budget(5, app="db"), budget(1, tier="data")], *both) == (["b"], ["a"])
+
+
+def test_budgets_behind_the_first_that_breaks_are_spared() -> None:
+    budgets = [budget(0, app="db"), budget(1, tier="data")]
+    both = infos(a_pod("a").labels(app="db", tier="data"), a_pod("b").labels(tier="data"))
+    assert names(Budgets(budgets, RULES).split(both)[0]) == ["a"]
+    assert names(Budgets(budgets, PreemptionRules(first_broken_budget=False)).split(both)[0]) == ["a", "b"]
+
+
+def test_success_is_told_as_the_version_does() -> None:
+    newer = make_engine(Snapshot(), features=features_of("1.37"))
+    older = make_engine(Snapshot(), features=features_of("1.36"))
+    for engine, said in (
+        (newer, "preemption: found a potential placement for pod on node n, preempting 1 victims"),
+        (older, ""),
+    ):
+        engine.snapshot.add(a_node("n").allocatable(cpu="4").build())
+        engine.snapshot.add(small("weak").on("n").build())
+        failure = engine.schedule(engine.snapshot.info(NEW.build()))
+        assert isinstance(failure, Failure)
+        assert failure.nomination is not None
+        assert failure.nomination.node_name == "n"
+        assert failure.post_filter_message == said
 
 
 def test_the_cheapest_of_many() -> None:

@@ -1,7 +1,6 @@
 """DynamicResources."""
 
-from typing import Any
-
+from tests.unit.plugins.handles import a_handle
 from tests.unit.plugins.volumes.volume_builders import hint
 
 from moorage.columns import Snapshot
@@ -20,7 +19,7 @@ def test_a_pod_with_claims_is_refused_not_placed_wrongly() -> None:
 
 
 def test_only_losing_its_claims_helps_it() -> None:
-    plugin: Any = DynamicResources(None, None)  # type: ignore[arg-type]
+    plugin = DynamicResources(None, a_handle())
     claiming = a_pod("p").spec(resource_claims=(PodResourceClaim("gpu", "claim"),))
     pod = Snapshot().info(claiming.build())
     action = Action.UPDATE_POD_GENERATED_RESOURCE_CLAIM

@@ -3,6 +3,7 @@
 from typing import Any
 
 import pytest
+from tests.unit.plugins.handles import a_handle
 from tests.unit.plugins.volumes.volume_builders import hint
 
 from moorage.columns import PodInfo, Snapshot
@@ -30,7 +31,7 @@ def after_pod(plugin: Any, pod: PodBuilder, action: Action, old: PodBuilder, new
 
 
 def made(plugin: Any, args: Any = None) -> Any:
-    return plugin(args, None)
+    return plugin(args, a_handle())
 
 
 # ---------------------------------------------------------------------------------------------------- NodeUnschedulable

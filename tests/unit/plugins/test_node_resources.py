@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.plugins.handles import a_handle
 from tests.unit.plugins.volumes.volume_builders import hint
 
 from moorage.columns import Snapshot
@@ -164,7 +165,7 @@ def test_pods_that_ask_for_nothing_are_not_scored() -> None:
 # ---------------------------------------------------------------------------------------------------------------- hints
 
 
-PLUGIN: Any = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("LeastAllocated")), None)  # type: ignore[arg-type]
+PLUGIN = NodeResourcesFit(NodeResourcesFitArgs(scoring_strategy=ScoringStrategy("LeastAllocated")), a_handle())
 WAITING = Snapshot().info(a_pod("waiting").requests(cpu="2").build())
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tools.control_plane import binaries
 from tools.control_plane.__main__ import main
-from tools.control_plane.build import MODULE
+from tools.control_plane.build import version_flags
 
 # Writes the file that `-o` names, as `go build` does.
 WORKING_GO = """#!/bin/sh
@@ -28,6 +28,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.delenv(binaries.ASSETS_VARIABLE, raising=False)
+    monkeypatch.delenv(binaries.VERSION_VARIABLE, raising=False)
     return tmp_path
 
 
@@ -99,7 +100,26 @@ def test_binaries_of_others_are_taken_as_they_are(
     assert capsys.readouterr().out == f"{home / 'assets'}\n"
 
 
-def test_the_module_pins_the_version_that_the_folder_is_named_after() -> None:
-    text = (MODULE / "go.mod").read_text()
-    assert f"k8s.io/kubernetes {binaries.VERSION}\n" in text
-    assert f"k8s.io/kubernetes {binaries.VERSION} h1:" in (MODULE / "go.sum").read_text()
+def test_each_version_has_a_module_that_pins_it() -> None:
+    assert binaries.DEFAULT_VERSION in binaries.versions()
+    for version in binaries.versions():
+        module = binaries.MODULES / version
+        assert f"k8s.io/kubernetes {version}\n" in (module / "go.mod").read_text()
+        assert f"k8s.io/kubernetes {version} h1:" in (module / "go.sum").read_text()
+
+
+@pytest.mark.parametrize("asked", ["v1.36.4", "1.36.4", "1.36"])
+def test_the_environment_chooses_the_version(asked: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert binaries.version() == binaries.DEFAULT_VERSION
+    monkeypatch.setenv(binaries.VERSION_VARIABLE, asked)
+    assert binaries.cache_folder().name == "v1.36.4"
+    assert "gitVersion=v1.36.4" in version_flags()
+    assert "gitMinor=36" in version_flags()
+
+
+def test_a_version_that_nobody_pinned_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv(binaries.VERSION_VARIABLE, "1.99")
+    assert main([]) == 2
+    assert "there is no such version, but v1.36.4, v1.37.1" in " ".join(capsys.readouterr().err.split())

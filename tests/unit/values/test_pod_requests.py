@@ -21,6 +21,7 @@ from moorage.testing import a_pod
 from moorage.values.requests import (
     DEFAULT_CPU_MILLI,
     DEFAULT_MEMORY_BYTES,
+    RequestRules,
     allocatable_amounts,
     container_request,
     is_counted,
@@ -92,6 +93,9 @@ def test_pod_level_requests_leave_no_room_for_defaults() -> None:
     assert (pod_request(pod).scored_cpu, pod_request(pod).scored_memory) == (1000, DEFAULT_MEMORY_BYTES)
 
 
+BY_CONTAINER = RequestRules(resize_totals=False)
+
+
 def resized(wanted: str, allocated: str, actuated: str, reason: str = "") -> Pod:
     status = ContainerStatus("main", ResourceRequirements(requests={"cpu": actuated}), {"cpu": allocated})
     conditions = (Condition("PodResizePending", "True", reason),) if reason else ()
@@ -117,10 +121,47 @@ def test_a_resize_concerns_only_pods_on_nodes() -> None:
     assert pod_request(resized("1", "3", "2")).amounts["cpu"] == 1000
 
 
-def test_resizes_of_sidecars_count_and_those_of_init_containers_do_not() -> None:
+def test_the_largest_of_three_totals_counts() -> None:
+    """Not the largest of each container: one that grows and one that shrinks do so at the same time."""
+    statuses = (
+        ContainerStatus("main", ResourceRequirements(requests={"cpu": "1"}), {"cpu": "1"}),
+        ContainerStatus("container-1", ResourceRequirements(requests={"cpu": "3"}), {"cpu": "3"}),
+    )
+    pod = a_pod().requests(cpu="3").container(requests={"cpu": "1"}).status(container_statuses=statuses).build()
+    assert [one.name for one in pod.spec.containers] == ["main", "container-1"]
+    assert pod_request(pod, on_node=True).amounts["cpu"] == 4000
+    assert pod_request(pod, on_node=True, rules=BY_CONTAINER).amounts["cpu"] == 6000
+
+
+def test_what_the_status_says_of_the_whole_pod_stands_for_its_containers() -> None:
+    statuses = (ContainerStatus("main", ResourceRequirements(requests={"cpu": "8"}), {"cpu": "8"}),)
+    pod = (
+        a_pod()
+        .requests(cpu="1")
+        .status(
+            container_statuses=statuses, resources=ResourceRequirements({"cpu": "2"}), allocated_resources={"cpu": "3"}
+        )
+    )
+    assert pod_request(pod.build(), on_node=True).amounts["cpu"] == 3000
+    off = RequestRules(pod_level_resize=False)
+    assert pod_request(pod.build(), on_node=True, rules=off).amounts["cpu"] == 8000
+
+
+def test_resources_of_the_whole_pod_are_left_aside_where_their_gate_is_off() -> None:
+    pod = a_pod().requests(cpu="1").spec(resources=ResourceRequirements({"cpu": "4"})).build()
+    assert pod_request(pod).amounts["cpu"] == 4000
+    assert pod_request(pod, rules=RequestRules(pod_level=False)).amounts["cpu"] == 1000
+
+
+def test_resizes_of_sidecars_count_and_before_1_37_those_of_init_containers_did_not() -> None:
     statuses = tuple(ContainerStatus(f"init-{i}", ResourceRequirements({"cpu": "8"}), {"cpu": "8"}) for i in range(2))
     pod = a_pod().init_container(requests={"cpu": "1"}).init_container(requests={"cpu": "1"}, sidecar=True)
-    assert pod_request(pod.status(init_container_statuses=statuses).build(), on_node=True).amounts == {"cpu": 8000}
+    resized_pod = pod.status(init_container_statuses=statuses).build()
+    assert pod_request(resized_pod, on_node=True, rules=BY_CONTAINER).amounts == {"cpu": 8000}
+    pod = a_pod().init_container(requests={"cpu": "1"})
+    resized_pod = pod.status(init_container_statuses=statuses[:1]).build()
+    assert pod_request(resized_pod, on_node=True, rules=BY_CONTAINER).amounts == {"cpu": 1000}
+    assert pod_request(resized_pod, on_node=True).amounts == {"cpu": 8000}
 
 
 def test_a_resize_of_the_pod_as_a_whole() -> None:

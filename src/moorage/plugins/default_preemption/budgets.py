@@ -5,13 +5,15 @@ from collections.abc import Iterable, Sequence
 from moorage.columns import PodInfo
 from moorage.errors import InputError
 from moorage.objects import PodDisruptionBudget
+from moorage.plugins.default_preemption.rules import PreemptionRules
 from moorage.values.selector import Selector, compile_selector
 
 
 class Budgets:
     """The budgets of the cluster, selectors compiled."""
 
-    def __init__(self, budgets: Iterable[PodDisruptionBudget]) -> None:
+    def __init__(self, budgets: Iterable[PodDisruptionBudget], rules: PreemptionRules) -> None:
+        self._rules = rules
         self._budgets = [(budget, selector) for budget in budgets if (selector := _selector(budget)) is not None]
 
     def split(self, pods: Sequence[PodInfo]) -> tuple[list[PodInfo], list[PodInfo]]:
@@ -34,6 +36,8 @@ class Budgets:
                 continue  # the API server has already counted this one
             allowed[index] -= 1
             violated = violated or allowed[index] < 0
+            if violated and self._rules.first_broken_budget:
+                break
         return violated
 
 

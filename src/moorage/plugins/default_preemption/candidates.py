@@ -9,6 +9,7 @@ from moorage.framework.handle import FilterRunner
 from moorage.framework.status import Status, error, unresolvable
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.importance import by_importance
+from moorage.plugins.default_preemption.rules import PreemptionRules
 from moorage.plugins.default_preemption.sums import Sums
 
 NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
@@ -29,11 +30,14 @@ class Candidate:
 class DryRuns:
     """Dry runs for one pod that fits nowhere."""
 
-    def __init__(self, filters: FilterRunner, state: CycleState, pod: PodInfo, budgets: Budgets) -> None:
+    def __init__(
+        self, filters: FilterRunner, state: CycleState, pod: PodInfo, budgets: Budgets, rules: PreemptionRules
+    ) -> None:
         self._filters = filters
         self._state = state
         self._pod = pod
         self._budgets = budgets
+        self._rules = rules
         needs = filters.needs_alone(state)
         self._sums = Sums(needs) if needs is not None else None
 
@@ -65,26 +69,28 @@ class DryRuns:
                 filters.remove_pod(state, pod, other, node)
             return not fits
 
-        violating, sparing = self._budgets.split(by_importance(potential))
+        violating, sparing = self._budgets.split(by_importance(potential, self._rules))
         unlucky = [other for other in violating if must_go(other)]
-        return _candidate(node, unlucky, [other for other in sparing if must_go(other)], resort=bool(violating))
+        return self._candidate(node, unlucky, [other for other in sparing if must_go(other)], resort=bool(violating))
 
     def _by_sums(self, sums: Sums, node: NodeInfo, potential: Sequence[PodInfo]) -> Candidate | Status | None:
         """The same where fitting is a matter of sums alone; None where the pod does not fit even so."""
-        violating, sparing = (sums.runs(pods) for pods in self._budgets.split(by_importance(potential)))
+        violating, sparing = (sums.runs(pods) for pods in self._budgets.split(by_importance(potential, self._rules)))
         spare = sums.spare_without(node, violating + sparing)
         if min(spare) < 0:
             return None
         unlucky = sums.victims(violating, spare)
-        return _candidate(node, unlucky, sums.victims(sparing, spare), resort=bool(violating))
+        return self._candidate(node, unlucky, sums.victims(sparing, spare), resort=bool(violating))
 
-
-def _candidate(node: NodeInfo, violating: list[PodInfo], others: list[PodInfo], *, resort: bool) -> Candidate | Status:
-    victims = violating + others
-    if not victims:
-        # The pod fits as it is: somebody else than a filter refused the node.
-        return error(f'expected at least one victim pod on node "{node.name}"')
-    return Candidate(node.name, tuple(by_importance(victims) if resort else victims), len(violating))
+    def _candidate(
+        self, node: NodeInfo, violating: list[PodInfo], others: list[PodInfo], *, resort: bool
+    ) -> Candidate | Status:
+        victims = violating + others
+        if not victims:
+            # The pod fits as it is: somebody else than a filter refused the node.
+            return error(f'expected at least one victim pod on node "{node.name}"')
+        ordered = by_importance(victims, self._rules) if resort else victims
+        return Candidate(node.name, tuple(ordered), len(violating))
 
 
 def cheapest(candidates: Sequence[Candidate], now: float) -> list[Candidate]:

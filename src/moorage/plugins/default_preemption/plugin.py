@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from moorage.columns import PodInfo
 from moorage.config.args import DefaultPreemptionArgs
+from moorage.config.gates import FIRST_BROKEN_BUDGET_COUNTS, PREEMPTION_MESSAGE, VICTIM_START_TIME_ONCE
 from moorage.errors import ExtenderError
 from moorage.framework.asking import Victims
 from moorage.framework.cycle_state import CycleState
@@ -15,6 +16,7 @@ from moorage.framework.status import Code, Status, error, unresolvable, unschedu
 from moorage.objects import Pod, PodDisruptionBudget
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.candidates import Candidate, DryRuns, cheapest
+from moorage.plugins.default_preemption.rules import PreemptionRules
 
 NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
 NO_CANDIDATE = "no candidate node for preemption"
@@ -27,6 +29,11 @@ class DefaultPreemption:
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle
+        self._tells_victims = PREEMPTION_MESSAGE in handle.features
+        self._rules = PreemptionRules(
+            first_broken_budget=FIRST_BROKEN_BUDGET_COUNTS in handle.features,
+            start_times_once=VICTIM_START_TIME_ONCE in handle.features,
+        )
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         """Keep the pod back while its own evictions are under way."""
@@ -53,7 +60,13 @@ class DefaultPreemption:
         if not candidates:
             return PostFilterAnswer(unschedulable(f"preemption: {NO_CANDIDATE}"))
         best = self._handle.random.choice(cheapest(candidates, self._handle.now()))
-        return PostFilterAnswer(None, Nomination(best.node_name, best.victims))
+        return PostFilterAnswer(self._found(best), Nomination(best.node_name, best.victims))
+
+    def _found(self, best: Candidate) -> Status | None:
+        if not self._tells_victims:
+            return None
+        text = f"found a potential placement for pod on node {best.node_name}, preempting {len(best.victims)} victims"
+        return Status(Code.SUCCESS, (f"preemption: {text}",))
 
     def _allowed(self, candidates: Sequence[Candidate]) -> list[Candidate]:
         """The candidates that extenders agree to, with the victims they choose."""
@@ -89,8 +102,8 @@ class DefaultPreemption:
         """Try nodes from a random one on, until there are candidates enough."""
         rows = statuses.with_code(Code.UNSCHEDULABLE).tolist()
         refusals = NodeStatuses(statuses.rows, absent=NOT_HELPFUL)
-        budgets = Budgets(self._handle.snapshot.objects.each(PodDisruptionBudget))
-        dry_runs = DryRuns(self._handle.filters, state, pod, budgets)
+        budgets = Budgets(self._handle.snapshot.objects.each(PodDisruptionBudget), self._rules)
+        dry_runs = DryRuns(self._handle.filters, state, pod, budgets, self._rules)
         wanted = self._wanted(len(rows))
         candidates: list[Candidate] = []
         harmless = False

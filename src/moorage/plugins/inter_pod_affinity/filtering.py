@@ -32,14 +32,17 @@ class FilterPlan:
     Good for as long as no namespace changes.
     """
 
-    def __init__(self, pod: PodInfo, snapshot: Snapshot, tables: CountTables) -> None:
+    def __init__(self, pod: PodInfo, snapshot: Snapshot, tables: CountTables, *, unrolled: bool) -> None:
         terms = pod.terms
         self._nodes = snapshot.nodes
         self._tables = tables
         self._group = pod.label_group
         self._namespace_labels = snapshot.namespace_labels(pod.namespace)
-        self._wanted = select(resolve(term, snapshot) for term in terms.required_affinity)
-        self._hated = [(term.topology_key, select((resolve(term, snapshot),))) for term in terms.required_anti_affinity]
+        self._wanted = select(resolve(term, snapshot, unrolled=unrolled) for term in terms.required_affinity)
+        self._hated = [
+            (term.topology_key, select((resolve(term, snapshot, unrolled=unrolled),)))
+            for term in terms.required_anti_affinity
+        ]
         self.has_terms = bool(terms.required_affinity or terms.required_anti_affinity)
         self.matches_itself = bool(terms.required_affinity) and self._wanted.matches(pod.label_group)
         self.affinity = self._affinity_tables({term.topology_key for term in terms.required_affinity})

@@ -14,8 +14,12 @@ from moorage.values.selector import Labels
 _NO_LABELS: Labels = {}
 
 
-def after_pod(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
-    """A pod with a node came near enough, went, or changed its labels. Raises InputError on malformed terms."""
+def after_pod(pod: PodInfo, old: Pod | None, new: Pod | None, *, any_wakes: bool) -> Hint:
+    """A pod with a node came near enough, went, or changed its labels. Raises InputError on malformed terms.
+
+    QUIRK: before 1.37 (not `any_wakes`) all anti-affinity terms had to have matched, although each keeps pods apart.
+    """
+    matches_hated = _matches_any if any_wakes else _matches_all
     if old is not None and new is not None and (new.metadata.uid or new.key) == pod.uid:
         return Hint.QUEUE
     if not all(one.spec.node_name or one.status.nominated_node_name for one in (old, new) if one is not None):
@@ -23,12 +27,12 @@ def after_pod(pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
     wanted, hated = pod.terms.required_affinity, pod.terms.required_anti_affinity
     if old is not None and new is not None:
         begins = not _matches_all(wanted, old) and _matches_all(wanted, new)
-        ends = _matches_all(hated, old) and not _matches_all(hated, new)
+        ends = matches_hated(hated, old) and not matches_hated(hated, new)
         return _queue_if(begins or ends)
     if new is not None:
         return _queue_if(_matches_all(wanted, new))
     assert old is not None, "an event is about something"
-    gone = _matches_all(hated, old) or _matches_all(pod_affinity_terms(old).required_anti_affinity, pod.pod)
+    gone = matches_hated(hated, old) or matches_hated(pod_affinity_terms(old).required_anti_affinity, pod.pod)
     return _queue_if(gone)
 
 
@@ -53,6 +57,11 @@ def _keys(terms: Sequence[AffinityTerm]) -> list[str]:
 def _matches_all(terms: Sequence[AffinityTerm], pod: Pod) -> bool:
     meta = pod.metadata
     return bool(terms) and all(term.matches(meta.namespace, meta.labels, _NO_LABELS) for term in terms)
+
+
+def _matches_any(terms: Sequence[AffinityTerm], pod: Pod) -> bool:
+    meta = pod.metadata
+    return any(term.matches(meta.namespace, meta.labels, _NO_LABELS) for term in terms)
 
 
 def _queue_if(helps: bool) -> Hint:

@@ -9,6 +9,7 @@ from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.columns.counts import CountTables
 from moorage.columns.recent import RecentlyUsed
 from moorage.config.args import InterPodAffinityArgs
+from moorage.config.gates import ANY_ANTI_AFFINITY_WAKES, NAMESPACE_SELECTORS_UNROLLED
 from moorage.errors import InputError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
@@ -33,6 +34,8 @@ class InterPodAffinity:
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignores_preferred_of_existing = args.ignore_preferred_terms_of_existing_pods
+        self._unrolled = NAMESPACE_SELECTORS_UNROLLED in handle.features
+        self._any_wakes = ANY_ANTI_AFFINITY_WAKES in handle.features
         self._snapshot = handle.snapshot
         self._tables = CountTables(handle.snapshot.nodes)
         self._namespaces_version = -1
@@ -118,7 +121,7 @@ class InterPodAffinity:
 
     def _after_pod(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
         try:
-            return hints.after_pod(pod, old, new)
+            return hints.after_pod(pod, old, new, any_wakes=self._any_wakes)
         except InputError:
             return Hint.QUEUE  # the next cycle says what is wrong with the pod
 
@@ -140,10 +143,10 @@ class InterPodAffinity:
         return plans.get((pod.affinity_class, pod.label_group), make, pod)
 
     def _make_filter_plan(self, pod: PodInfo) -> FilterPlan:
-        return FilterPlan(pod, self._snapshot, self._tables)
+        return FilterPlan(pod, self._snapshot, self._tables, unrolled=self._unrolled)
 
     def _make_score_plan(self, pod: PodInfo) -> ScorePlan:
-        return ScorePlan(pod, self._snapshot, self._tables, self._hard_weight)
+        return ScorePlan(pod, self._snapshot, self._tables, self._hard_weight, unrolled=self._unrolled)
 
 
 def _has_preferred_terms(pod: PodInfo) -> bool:

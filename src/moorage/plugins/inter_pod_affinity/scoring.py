@@ -27,13 +27,15 @@ class ScorePlan:
     changes.
     """
 
-    def __init__(self, pod: PodInfo, snapshot: Snapshot, tables: CountTables, hard_weight: int) -> None:
+    def __init__(
+        self, pod: PodInfo, snapshot: Snapshot, tables: CountTables, hard_weight: int, *, unrolled: bool
+    ) -> None:
         self._nodes = snapshot.nodes
         self._tables = tables
         self._hard_weight = hard_weight
         self._group = pod.label_group
         self._namespace_labels = snapshot.namespace_labels(pod.namespace)
-        self._own = list(_own_sources(pod, snapshot))
+        self._own = list(_own_sources(pod, snapshot, unrolled=unrolled))
         self._held_version = -1
         self.tables: dict[str, DomainCounts] = {}
 
@@ -106,10 +108,10 @@ def _scaled_table(width: int) -> Scores:
     return _scale(np.arange(width + 1, dtype=np.int64), width)
 
 
-def _own_sources(pod: PodInfo, snapshot: Snapshot) -> Iterator[_Source]:
+def _own_sources(pod: PodInfo, snapshot: Snapshot, *, unrolled: bool) -> Iterator[_Source]:
     tallies = snapshot.nodes.tallies
     terms = pod.terms
     for sign, wishes in ((1, terms.preferred_affinity), (-1, terms.preferred_anti_affinity)):
         for wish in wishes:
-            selected = tallies.selected(select((resolve(wish.term, snapshot),)))
+            selected = tallies.selected(select((resolve(wish.term, snapshot, unrolled=unrolled),)))
             yield wish.term.topology_key, selected, sign * wish.weight

@@ -11,14 +11,14 @@ from moorage.values.selector import Labels
 _NO_LABELS: Labels = {}
 
 
-def resolve(term: AffinityTerm, snapshot: Snapshot) -> Clause:
-    """The pods that a term of an incoming pod speaks of.
+def resolve(term: AffinityTerm, snapshot: Snapshot, *, unrolled: bool) -> Clause:
+    """The pods that a term of an incoming pod speaks of: in the namespaces that its selector selects, and no others.
 
-    QUIRK: kube-scheduler lists the namespaces that the selector matches, but goes on asking the selector too, about no
-    labels at all. So a selector made only of NotIn and DoesNotExist means every namespace.
+    QUIRK: before 1.37 (not `unrolled`) kube-scheduler went on asking the selector too, about no labels at all. So a
+    selector made only of NotIn and DoesNotExist meant every namespace.
     """
     selector = term.namespace_selector
-    if selector.matches(_NO_LABELS):
+    if selector.is_empty or (not unrolled and selector.matches(_NO_LABELS)):
         return Clause(None, term.selector)
     if selector.nothing:
         return Clause(term.namespaces, term.selector)

@@ -38,7 +38,8 @@ class NodeResourcesFit:
     filter_scope = Scope.NODE_AND_PODS
     score_scope = Scope.NODE_AND_PODS
 
-    def __init__(self, args: NodeResourcesFitArgs, _handle: Handle) -> None:
+    def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
+        self._rules = handle.features.request_rules
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._resources = args.scoring_strategy.resources
@@ -135,7 +136,7 @@ class NodeResourcesFit:
             return Hint.QUEUE
         if old is None or not new.spec.node_name:
             return Hint.SKIP
-        before, after = (pod_request(one, on_node=True).amounts for one in (old, new))
+        before, after = (pod_request(one, on_node=True, rules=self._rules).amounts for one in (old, new))
         wanted = (name for name, amount in pod.pod_class.request.amounts.items() if amount)
         return Hint.QUEUE if any(after.get(name, 0) < before.get(name, 0) for name in wanted) else Hint.SKIP
 

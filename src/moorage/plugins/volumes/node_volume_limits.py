@@ -8,12 +8,13 @@ import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.columns.table import Mask
+from moorage.config.gates import VOLUME_LIMIT_SCALING
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Verdicts
 from moorage.framework.status import SKIP, Status, unschedulable
-from moorage.objects import CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
+from moorage.objects import CSIDriver, CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
 from moorage.plugins.volumes.attachable import Attachable, AttachableVolumes, NodeVolumes, may_attach
 from moorage.plugins.volumes.claims import uses_claim
 from moorage.plugins.volumes.csi_migration import in_tree_plugin
@@ -38,11 +39,12 @@ class Wanted(NamedTuple):
 
 
 class NodeVolumeLimits:
-    """Counts a node's volumes by driver against the limits its CSINode states."""
+    """Counts a node's volumes by driver against the limits its CSINode states; some drivers have to be there at all."""
 
     def __init__(self, _args: object, handle: Handle) -> None:
         snapshot = handle.snapshot
         self._objects = snapshot.objects
+        self._checks_presence = VOLUME_LIMIT_SCALING in handle.features
         self._volumes = AttachableVolumes(snapshot.objects)
         self._limits = LimitColumns(snapshot.nodes, snapshot.objects)
         self._at_most = AtMostAttached(snapshot.nodes, snapshot.objects)
@@ -67,6 +69,9 @@ class NodeVolumeLimits:
         new = wanted.without_csi_node if csi_node is None else wanted.with_csi_node
         if isinstance(new, Status):
             return new
+        missing = self._missing_driver(new, csi_node)
+        if missing is not None:
+            return missing
         limits = volume_limits(csi_node)
         if not new or not limits:
             return None
@@ -83,6 +88,7 @@ class NodeVolumeLimits:
             if isinstance(new, Status) and concerned.any():
                 statuses.append(new)
                 codes[concerned] = len(statuses)
+            self._refuse_missing_drivers(new, concerned, rows, codes, statuses)
         if not isinstance(wanted.with_csi_node, Status) and wanted.with_csi_node:
             self._count_close_ones(wanted.with_csi_node, rows, codes, statuses)
         return Verdicts(codes, statuses)
@@ -97,9 +103,30 @@ class NodeVolumeLimits:
             on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _after_attachment_deleted),
         )
 
+    def _required_drivers(self, wanted: Attachable | Status) -> list[str]:
+        """The drivers among these that a node must have for the pod to go there."""
+        if not self._checks_presence or isinstance(wanted, Status):
+            return []
+        drivers = {name: self._objects.get(CSIDriver, name) for name in wanted.values()}
+        return [name for name, one in drivers.items() if one and one.spec.prevent_pod_scheduling_if_missing]
+
+    def _missing_driver(self, wanted: Attachable, csi_node: CSINode | None) -> Status | None:
+        installed = {driver.name for driver in csi_node.spec.drivers} if csi_node is not None else set()
+        missing = (name for name in self._required_drivers(wanted) if name not in installed)
+        return next(map(_not_installed, missing), None)
+
+    def _refuse_missing_drivers(
+        self, new: Attachable | Status, concerned: Mask, rows: Rows, codes: Rows, statuses: list[Status]
+    ) -> None:
+        for driver in self._required_drivers(new):
+            lacking = concerned & (codes == 0) & ~self._limits.has_driver(driver)[rows]
+            if lacking.any():
+                statuses.append(_not_installed(driver))
+                codes[lacking] = len(statuses)
+
     def _count_close_ones(self, wanted: Attachable, rows: Rows, codes: Rows, statuses: list[Status]) -> None:
         self._exactly.refresh()
-        for at in np.flatnonzero(self._close_to_limit(wanted, rows)).tolist():
+        for at in np.flatnonzero(self._close_to_limit(wanted, rows) & (codes == 0)).tolist():
             row = int(rows[at])
             status = _verdict(wanted, self._exactly.of(row), self._limits.of_row(row))
             if status is not None:
@@ -116,6 +143,10 @@ class NodeVolumeLimits:
             if limits is not None:
                 close |= at_most + count > limits[rows]
         return close
+
+
+def _not_installed(driver: str) -> Status:
+    return unschedulable(f"{driver} CSI driver is not installed on the node")
 
 
 def _verdict(wanted: Attachable, there: NodeVolumes | Status, limits: Mapping[str, int]) -> Status | None:

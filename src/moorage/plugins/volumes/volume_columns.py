@@ -49,6 +49,7 @@ class LimitColumns:
         self.has_csi_node: Mask = np.zeros(0, dtype=bool)
         self.is_limited: Mask = np.zeros(0, dtype=bool)
         self._by_driver: dict[str, Column] = {}
+        self._has_driver: dict[str, Mask] = {}
         self._by_row: dict[int, dict[str, int]] = {}
 
     def refresh(self) -> None:
@@ -61,6 +62,7 @@ class LimitColumns:
         self.has_csi_node = np.zeros(capacity, dtype=bool)
         self.is_limited = np.zeros(capacity, dtype=bool)
         self._by_driver = {}
+        self._has_driver = {}
         self._by_row = {}
         for csi_node in self._objects.each(CSINode):
             row = self._nodes.row_of.get(csi_node.metadata.name)
@@ -71,6 +73,11 @@ class LimitColumns:
         """The limits of a driver by row, None where no node limits it."""
         return self._by_driver.get(driver)
 
+    def has_driver(self, driver: str) -> Mask:
+        """By row, whether the driver is installed."""
+        known = self._has_driver.get(driver)
+        return known if known is not None else np.zeros(self._nodes.capacity, dtype=bool)
+
     def of_row(self, row: int) -> dict[str, int]:
         """The limits of a row by driver."""
         return self._by_row.get(row, {})
@@ -79,6 +86,10 @@ class LimitColumns:
         limits = self._by_row[row] = volume_limits(csi_node)
         self.has_csi_node[row] = True
         self.is_limited[row] = bool(limits)
+        for each in csi_node.spec.drivers:
+            if each.name not in self._has_driver:
+                self._has_driver[each.name] = np.zeros(self._nodes.capacity, dtype=bool)
+            self._has_driver[each.name][row] = True
         for driver, limit in limits.items():
             column = self._by_driver.get(driver)
             if column is None:

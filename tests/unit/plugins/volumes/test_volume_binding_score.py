@@ -21,7 +21,7 @@ from tests.unit.plugins.volumes.volume_builders import (
 from moorage.config import UtilizationShapePoint, VolumeBindingArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, Hint, Resource
-from moorage.framework.status import SKIP
+from moorage.framework.status import INDIFFERENT, SKIP
 from moorage.objects import KubeObject, Pod
 from moorage.plugins.volumes import VolumeBinding
 from moorage.plugins.volumes.binding.scoring import broken_line
@@ -37,14 +37,23 @@ def scores(args: VolumeBindingArgs, wanted: Pod, *objects: KubeObject) -> dict[s
     plugin.pre_filter(state, info, nodes)
     if plugin.pre_score(state, info, nodes, nodes.rows) is SKIP:
         return {}
-    return {one.name: plugin.score(state, info, one) for one in nodes}
+    many = plugin.score_nodes(state, info, nodes, nodes.rows).tolist()
+    assert many == [plugin.score(state, info, one) for one in nodes]
+    return dict(zip([one.name for one in nodes], many, strict=True))
 
 
-def test_nothing_is_scored_without_a_shape_or_without_claims() -> None:
-    late = [claim("c"), storage_class()]
+def test_nothing_is_scored_without_a_shape() -> None:
+    assert scores(VolumeBindingArgs(), pod("p", of_claim("c")), claim("c"), storage_class()) == {}
 
-    assert scores(VolumeBindingArgs(), pod("p", of_claim("c")), *late) == {}
-    assert scores(FREE_FIRST, pod(), *late) == {}
+
+def test_every_node_scores_nothing_without_claims_that_wait_for_it() -> None:
+    cluster = Cluster(node("a"), node("b"), claim("c", volume="v", bound=True), volume("v"), storage_class())
+    for wanted in (pod("p"), pod("p", of_claim("c"))):
+        plugin, state, info = VolumeBinding(FREE_FIRST, cluster.handle), CycleState(), cluster.info(wanted)
+        nodes = cluster.snapshot.nodes
+        plugin.pre_filter(state, info, nodes)
+        assert plugin.pre_score(state, info, nodes, nodes.rows) is INDIFFERENT
+        assert plugin.score_nodes(state, info, nodes, nodes.rows).tolist() == [0, 0]
 
 
 def test_existing_volumes_score_by_how_much_of_them_is_asked_for() -> None:

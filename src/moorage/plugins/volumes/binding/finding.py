@@ -1,5 +1,6 @@
 """Volumes for all claims of a pod on a node, or why the node will not do."""
 
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
@@ -7,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, ObjectStore, Rows
-from moorage.framework.points import Verdicts
+from moorage.framework.points import Scores, Verdicts
 from moorage.framework.status import Status, unresolvable
 from moorage.objects import CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim
 from moorage.plugins.volumes.binding.affinity import Reachability, VolumeAffinities
@@ -86,6 +87,37 @@ class VolumeSearch:
                 if not isinstance(found, PodVolumes):
                     reasons[at] |= found
         return Verdicts(reasons, _STATUSES)
+
+    @property
+    def may_differ(self) -> bool:
+        """Whether there is anything to find that could be better on one node than on another."""
+        return bool(self._claims.delayed)
+
+    def scores(self, nodes: NodeTable, rows: Rows, score: Callable[[PodVolumes], int]) -> Scores:
+        """How good what each of many rows that fit would serve the pod with is."""
+        if self._is_left_to_provisioning:
+            return self._scores_by_pool(nodes, rows, score)
+        scores = np.zeros(len(rows), dtype=np.int64)
+        for at, row in enumerate(rows.tolist()):
+            found = self.on_node(nodes.infos[row])
+            if isinstance(found, PodVolumes):
+                scores[at] = score(found)
+        return scores
+
+    def _scores_by_pool(self, nodes: NodeTable, rows: Rows, score: Callable[[PodVolumes], int]) -> Scores:
+        """The same where only the pools matter that volumes would be made from: few, against many rows."""
+        provisionings = [self._provisioning_of(claim) for claim, _ in self._to_match]
+        pools = np.array([one.rows_pool(nodes, rows) for one in provisionings], dtype=np.intp)
+        served, of_row = np.unique(pools, axis=1, return_inverse=True)
+        scores = [
+            score(PodVolumes((), tuple(self._provisions(provisionings, indices)))) for indices in served.T.tolist()
+        ]
+        found: Scores = np.array(scores, dtype=np.int64)[of_row.reshape(-1)]
+        return found
+
+    def _provisions(self, provisionings: Sequence[Provisioning], indices: Sequence[int]) -> Iterator[Provision]:
+        for (claim, _), provisioning, index in zip(self._to_match, provisionings, indices, strict=True):
+            yield Provision(claim.claim, provisioning.published(index))
 
     def _bound_reasons(self, node: NodeInfo) -> int:
         """What is wrong with the first bound claim whose volume the node cannot have."""

@@ -2,14 +2,16 @@
 
 from collections.abc import Awaitable, Sequence
 
+import numpy as np
+
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.config import VolumeBindingArgs
 from moorage.errors import ApiError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import EventHint
 from moorage.framework.handle import Handle
-from moorage.framework.points import Verdicts
-from moorage.framework.status import SKIP, Status, error
+from moorage.framework.points import Scores, Verdicts
+from moorage.framework.status import INDIFFERENT, SKIP, Status, error
 from moorage.plugins.volumes.binding.affinity import Reachability, VolumeAffinities
 from moorage.plugins.volumes.binding.claims import pod_claims
 from moorage.plugins.volumes.binding.finding import VolumeSearch
@@ -63,8 +65,11 @@ class VolumeBinding:
         return search.on_rows(nodes, rows)
 
     def pre_score(self, state: CycleState, _pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
-        """SKIP unless storage is to be scored and the pod has claims."""
-        return SKIP if self._storage_score is None or state.get(_SEARCH) is None else None
+        """SKIP unless storage is to be scored. Only claims that wait for a node make nodes differ."""
+        if self._storage_score is None:
+            return SKIP
+        search: VolumeSearch | None = state.get(_SEARCH)
+        return None if search is not None and search.may_differ else INDIFFERENT
 
     def score(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> int:
         """How well the node's storage would be used."""
@@ -73,6 +78,13 @@ class VolumeBinding:
             return 0
         found = search.on_node(node)
         return 0 if isinstance(found, Status) else self._storage_score.of(found)
+
+    def score_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        """The same for many rows."""
+        search: VolumeSearch | None = state.get(_SEARCH)
+        if self._storage_score is None or search is None or not search.may_differ:
+            return np.zeros(len(rows), dtype=np.int64)
+        return search.scores(nodes, rows, self._storage_score.of)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Take the volumes. They are looked for once more: since Filter, others may have been decided."""

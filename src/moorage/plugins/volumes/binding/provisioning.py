@@ -64,6 +64,20 @@ class Provisioning:
             return np.ones(len(rows), dtype=bool)
         return rows_meeting_any(nodes, rows, (pool.reached_by.requirements for pool in self._pools))
 
+    def rows_pool(self, nodes: NodeTable, rows: Rows) -> Rows:
+        """For each row which pool `pool_for` would take, -1 for none."""
+        found = np.full(len(rows), -1, dtype=np.intp)
+        for index, pool in enumerate(self._pools or ()):
+            left = found == -1
+            if not left.any():
+                break
+            found[left & rows_meeting_any(nodes, rows, (pool.reached_by.requirements,))] = index
+        return found
+
+    def published(self, index: int) -> CSIStorageCapacity | None:
+        """What the driver said of a pool that `rows_pool` named."""
+        return self._pools[index].published if self._pools is not None and index >= 0 else None
+
 
 def volume_limit(capacity: CSIStorageCapacity) -> int | None:
     """The largest volume that fits, in bytes; None where the driver does not say."""
