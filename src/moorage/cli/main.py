@@ -2,7 +2,7 @@
 
 import typer
 
-from moorage.cli import apiserver, config, controllers, decide, manifests, scheduler, up
+from moorage.cli import apiserver, config, controllers, decide, extender, manifests, scheduler, up
 from moorage.cli.demo.command import demo
 from moorage.cli.new import command as new
 
@@ -15,6 +15,7 @@ app.command()(up.up)
 app.command()(apiserver.apiserver)
 app.command()(controllers.controllers)
 app.command()(decide.decide)
+app.command()(extender.extender)
 app.command()(manifests.manifests)
 app.command(cls=scheduler.SchedulerCommand)(scheduler.scheduler)
 
