@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from moorage.config.oldversions import PolicyConfigMap
     from moorage.config.policy import Conversion
 
-app = typer.Typer(no_args_is_help=True, help="Check, show and convert scheduler configurations.")
+app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Check, show and convert scheduler configurations.")
 
 _STDIN = "-"
 _REFUSED = 2
@@ -28,7 +28,7 @@ class Output(StrEnum):
     YAML = "yaml"
 
 
-@app.command()
+@app.command(epilog="Example: moorage config validate scheduler.yaml")
 def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Configurations; - reads standard input.")],
     plugin: PluginOption = None,
@@ -56,7 +56,7 @@ def validate(
         raise typer.Exit(_REFUSED)
 
 
-@app.command()
+@app.command(epilog="Example: moorage config view scheduler.yaml -o yaml")
 def view(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A configuration; - reads standard input.")],
     output: Annotated[Output, typer.Option("-o", "--output", help="How to show it.")] = Output.TABLE,
@@ -82,7 +82,7 @@ def view(
             typer.echo(yaml.dump(as_data(config)), nl=False)
 
 
-@app.command()
+@app.command(epilog="Example: moorage config convert policy.json")
 def convert(
     file: Annotated[
         str, typer.Argument(metavar="[FILE]", help="A Policy or an old configuration; - reads standard input.")

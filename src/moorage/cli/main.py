@@ -1,27 +1,45 @@
 """The moorage command: one Typer app, a module for each verb. Heavy imports happen inside the verbs."""
 
+from typing import Annotated
+
 import typer
 
+from moorage import __version__
 from moorage.cli import apiserver, config, controllers, decide, extender, manifests, scheduler, up
 from moorage.cli.demo.command import demo
 from moorage.cli.new import command as new
 
-app = typer.Typer(name="moorage", no_args_is_help=True, pretty_exceptions_enable=False)
+# Plain help: the boxes of the rich one cut the names of options at 80 columns.
+app = typer.Typer(rich_markup_mode=None, name="moorage", no_args_is_help=True, pretty_exceptions_enable=False)
 
 app.add_typer(config.app, name="config")
 app.add_typer(new.app, name="new")
-app.command()(demo)
-app.command()(up.up)
-app.command()(apiserver.apiserver)
-app.command()(controllers.controllers)
-app.command()(decide.decide)
-app.command()(extender.extender)
-app.command()(manifests.manifests)
-app.command(cls=scheduler.SchedulerCommand)(scheduler.scheduler)
+app.command(epilog="Example: moorage demo")(demo)
+app.command(epilog="Example: moorage up --nodes 3 --plugin examples/first_plugin/keep_off_spot.py:KeepOffSpot")(up.up)
+app.command(epilog="Example: moorage apiserver --port 0 --kubeconfig-out kubeconfig")(apiserver.apiserver)
+app.command(epilog="Example: moorage controllers --kubeconfig ~/.kube/config")(controllers.controllers)
+app.command(epilog="Example: moorage decide cases.jsonl -o decisions.jsonl")(decide.decide)
+app.command(epilog="Example: moorage extender --plugin examples/first_plugin/keep_off_spot.py:KeepOffSpot")(
+    extender.extender
+)
+app.command(epilog="Example: moorage manifests --name my-scheduler | kubectl apply -f -")(manifests.manifests)
+app.command(cls=scheduler.SchedulerCommand, epilog="Example: moorage scheduler --config scheduler.yaml")(
+    scheduler.scheduler
+)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"moorage {__version__}")
+        raise typer.Exit
 
 
 @app.callback()
-def root() -> None:
+def root(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Show the version and exit.")
+    ] = False,
+) -> None:
     """A Kubernetes scheduler in Python, and the workshop around it.
 
     Start with `moorage demo`; `moorage up` gives you a cluster for kubectl; `moorage scheduler` schedules a real one.

@@ -9,7 +9,7 @@ import typer
 _BAD_INPUT = 2
 _DEFAULT_POINTS = "filter,score"
 
-app = typer.Typer(name="new", no_args_is_help=True, help="Start a package of your own.")
+app = typer.Typer(rich_markup_mode=None, name="new", no_args_is_help=True, help="Start a package of your own.")
 
 
 @app.callback()
@@ -17,7 +17,7 @@ def new() -> None:
     """Start a package of your own: `moorage new plugin NAME`."""
 
 
-@app.command()
+@app.command(epilog="Example: moorage new plugin prefer-green --points filter,score,reserve")
 def plugin(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it: prefer-green, or PreferGreen.")],
     points: Annotated[
@@ -29,8 +29,6 @@ def plugin(
 
     Points: preEnqueue, queueSort, preFilter, filter, postFilter, preScore, score, normalizeScore, reserve, permit,
     preBind, bind, postBind.
-
-    Example: moorage new plugin prefer-green --points filter,score,reserve
     """
     from moorage.cli.new.names import names
     from moorage.cli.new.package import files
