@@ -179,7 +179,7 @@ class World:
             "clientConnection": {"qps": 5000, "burst": 5000},
             **config,
         }
-        parsed = parse_config(document, registry_points=registry.points)
+        parsed = parse_config(document, known=registry.known)
         stopping = asyncio.Event()
         async with Client(access or load_access(self.access.kubeconfig)) as client:
             scheduler = Scheduler(client, parsed, registry)

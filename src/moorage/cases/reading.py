@@ -24,7 +24,7 @@ def read_config(tree: Any, registry: Registry, features: Features) -> Config:
     """`case.config`. Cases tell of every node, whatever percentageOfNodesToScore says."""
     if tree is not None and not isinstance(tree, Mapping):
         raise InputError(f"expected an object or null, got {type(tree).__name__}", where="case.config")
-    config = parse_config(tree, source="case.config", registry_points=registry.points, features=features)
+    config = parse_config(tree, source="case.config", known=registry.known, features=features)
     profiles = tuple(msgspec.structs.replace(one, percentage_of_nodes_to_score=None) for one in config.profiles)
     return msgspec.structs.replace(config, profiles=profiles, percentage_of_nodes_to_score=100)
 

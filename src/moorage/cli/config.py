@@ -32,10 +32,14 @@ class Output(StrEnum):
 def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Configurations; - reads standard input.")],
     plugin: PluginOption = None,
+    strict: Annotated[bool, typer.Option("--strict", help="Refuse what is only a warning, too.")] = False,
     emulated_version: VersionOption = "",
     feature_gates: GatesOption = None,
 ) -> None:
-    """Check KubeSchedulerConfiguration files as kube-scheduler would: one line for each fault."""
+    """Check KubeSchedulerConfiguration files as kube-scheduler would: one line for each fault.
+
+    Plugins of your own are checked, too: their arguments against what they declare, and by making them once.
+    """
     from moorage.errors import InputError
 
     try:
@@ -46,10 +50,15 @@ def validate(
     for file in files:
         try:
             config = _load(file, plugin, features)
+            _make_plugins(file, config, plugin)
         except InputError as error:
             typer.echo(str(error), err=True)
             refused = True
-        else:
+            continue
+        for warning in config.warnings:
+            typer.echo(f"{file}: {'' if strict else 'warning: '}{warning}", err=True)
+        refused = refused or (strict and bool(config.warnings))
+        if not (strict and config.warnings):
             names = ", ".join(profile.scheduler_name for profile in config.profiles)
             typer.echo(f"{file}: valid (profiles: {names})")
     if refused:
@@ -178,8 +187,20 @@ def _read_config_map(named: "PolicyConfigMap", kubeconfig: str) -> str:
 def _load(file: str, plugins: list[str] | None, features: "Features") -> "Config":
     from moorage.config import load_config
 
-    points = make_registry(plugins).points
-    return load_config(_read(file), source=file, registry_points=points, features=features)
+    known = make_registry(plugins).known
+    return load_config(_read(file), source=file, known=known, features=features)
+
+
+def _make_plugins(file: str, config: "Config", plugins: list[str] | None) -> None:
+    """Make every plugin once: what one refuses then is a fault of the file. Raises InputError."""
+    from moorage.columns import Snapshot
+    from moorage.engine import make_engine
+    from moorage.errors import InputError
+
+    try:
+        make_engine(Snapshot(), config, registry=make_registry(plugins))
+    except InputError as error:
+        raise InputError(str(error), where=file) from None
 
 
 def _read(file: str) -> bytes:

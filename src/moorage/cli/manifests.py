@@ -37,7 +37,7 @@ def manifests(
         document = default_document(name)
         if config is not None:
             text = config.read_bytes()
-            load_config(text, source=str(config), registry_points=registry.points)
+            load_config(text, source=str(config), known=registry.known)
             document = yaml.load(text, strict=True)
         made = make_manifests(document, registry, Deployment(name, namespace, image, replicas))
     except InputError as error:

@@ -31,7 +31,7 @@ from moorage.config.expand import ProfilePlugins
 from moorage.config.fields import ConfigErrors, Fault, Stage
 from moorage.config.gates import DEFAULT_FEATURES, Features, features_of
 from moorage.config.load import Config, Profile, default_config, load_config, parse_config
-from moorage.config.points import EXTENSION_POINTS, IN_TREE_POINTS
+from moorage.config.points import EXTENSION_POINTS, IN_TREE_POINTS, KnownPlugins
 from moorage.config.types import (
     ClientConnection,
     Extender,
@@ -57,6 +57,7 @@ __all__ = [
     "Fault",
     "Features",
     "InterPodAffinityArgs",
+    "KnownPlugins",
     "LeaderElection",
     "NodeAffinityArgs",
     "NodeResourcesBalancedAllocationArgs",

@@ -13,6 +13,7 @@ from msgspec import inspect
 
 from moorage.config.args import ARGS_TYPES
 from moorage.config.fields import Fault, child, shown
+from moorage.config.ownargs import read_args
 from moorage.config.types import API_VERSION, KIND, KubeSchedulerConfiguration, PluginConfig, ProfileSection
 from moorage.errors import InputError
 from moorage.values.duration import Duration
@@ -28,9 +29,13 @@ UNKNOWN_FIELD = "unknown field"
 S = TypeVar("S", bound=msgspec.Struct)
 
 
-def decode_configuration(document: Any, faults: list[Fault]) -> KubeSchedulerConfiguration:
-    """The file's sections. Faults are appended; the result is of use only where there are none."""
-    decoder = _Decoder(faults)
+def decode_configuration(
+    document: Any, faults: list[Fault], args_types: Mapping[str, type] | None = None
+) -> KubeSchedulerConfiguration:
+    """The file's sections. Faults are appended; the result is of use only where there are none.
+
+    `args_types` are what plugins from elsewhere read their arguments into."""
+    decoder = _Decoder(faults, args_types=args_types or {})
     if not isinstance(document, Mapping):
         decoder.fail("", f"expected a {KIND}, got {_kind_of(document)}")
         return KubeSchedulerConfiguration()
@@ -56,8 +61,11 @@ def decode_section(
 class _Decoder:
     """Walks a document beside the description of the type it should have."""
 
-    def __init__(self, faults: list[Fault], *, fold_case: bool = False) -> None:
+    def __init__(
+        self, faults: list[Fault], *, fold_case: bool = False, args_types: Mapping[str, type] | None = None
+    ) -> None:
         self.faults = faults
+        self.args_types = args_types or {}
         self.fold_case = fold_case
 
     def name(self, name: str) -> str:
@@ -87,7 +95,8 @@ class _Decoder:
     def typed_args(self, config: PluginConfig, path: str) -> PluginConfig:
         kind = ARGS_TYPES.get(config.name)
         if kind is None:
-            return config
+            own = self.args_types.get(config.name)
+            return config if own is None else PluginConfig(config.name, read_args(own, config.args, path, self.faults))
         args = {} if config.args is None else config.args
         if isinstance(args, Mapping) and not self.args_meta_fits(args, kind.__name__, path):
             return config

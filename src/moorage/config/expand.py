@@ -4,13 +4,14 @@ Plugins listed at a point that multiPoint brings too come first, then the rest o
 listed: so listing a default plugin at a point moves it to that point's front.
 """
 
+import difflib
 from collections.abc import Iterator, Mapping
 
 import msgspec
 
 from moorage.config.defaults import ALL
 from moorage.config.fields import Fault
-from moorage.config.points import EXTENSION_POINTS, PluginPoints
+from moorage.config.points import EXTENSION_POINTS, KnownPlugins, PluginPoints
 from moorage.config.types import Plugin, Plugins, PluginSet
 
 _HIGHEST_SCORE = 100
@@ -34,50 +35,56 @@ class ProfilePlugins(msgspec.Struct, frozen=True):
         return tuple(dict.fromkeys(name for names in self.points.values() for name in names))
 
 
-def expand(plugins: Plugins, serves: PluginPoints, path: str, faults: list[Fault]) -> ProfilePlugins:
+def expand(plugins: Plugins, known: KnownPlugins, path: str, faults: list[Fault]) -> ProfilePlugins:
     """Expand merged plugins. Faults are appended; the result is of use only where there are none."""
-    before = len(faults)
-    faults += _listed_faults(plugins, serves, f"{path}.plugins")
+    before, serves = len(faults), known.points
+    faults += _listed_faults(plugins, known, f"{path}.plugins")
     if len(faults) > before:
         return ProfilePlugins({}, {}, {})
     running = {point: _running(plugins, point, serves) for point in EXTENSION_POINTS}
     faults += _count_faults(running, path)
-    weights = _weights(plugins, "score", running, serves, path, faults)
-    placement_weights = _weights(plugins, "placementScore", running, serves, path, faults)
+    weights = _weights(plugins, "score", running, known, path, faults)
+    placement_weights = _weights(plugins, "placementScore", running, known, path, faults)
     points = {point: names for point, names in running.items() if names}
     return ProfilePlugins(points, weights, placement_weights)
 
 
-def _listed_faults(plugins: Plugins, serves: PluginPoints, path: str) -> Iterator[Fault]:
+def _listed_faults(plugins: Plugins, known: KnownPlugins, path: str) -> Iterator[Fault]:
     """Names that do not exist, do not serve the point they are listed at, or are listed twice."""
     for point in EXTENSION_POINTS:
         seen: set[str] = set()
         for index, plugin in enumerate(plugins.at(point).enabled):
-            problem = _problem_at(plugin.name, point, serves, seen)
+            problem = _problem_at(plugin.name, point, known, seen)
             if problem:
                 yield Fault(f"{path}.{point}.enabled[{index}]", problem, "build")
             seen.add(plugin.name)
     multi_point = plugins.multi_point
     seen = set()
     for plugin in multi_point.enabled:
-        if plugin.name not in serves:
-            yield Fault(f"{path}.multiPoint.enabled", _no_such_plugin(plugin.name), "build")
-        elif plugin.name in seen and _brought_by_multi_point(plugin.name, plugins, serves):
+        if plugin.name not in known.points:
+            yield Fault(f"{path}.multiPoint.enabled", no_such_plugin(plugin.name, known), "build")
+        elif plugin.name in seen and _brought_by_multi_point(plugin.name, plugins, known.points):
             yield Fault(f"{path}.multiPoint.enabled", f'plugin "{plugin.name}" is listed twice', "build")
         seen.add(plugin.name)
 
 
-def _problem_at(name: str, point: str, serves: PluginPoints, seen: set[str]) -> str:
+def _problem_at(name: str, point: str, known: KnownPlugins, seen: set[str]) -> str:
+    serves = known.points
     if name not in serves:
-        return _no_such_plugin(name)
+        return no_such_plugin(name, known)
     if point not in serves[name]:
         served = ", ".join(known for known in EXTENSION_POINTS if known in serves[name])
         return f'plugin "{name}" does not extend {point}; it serves {served}'
     return f'plugin "{name}" is listed twice' if name in seen else ""
 
 
-def _no_such_plugin(name: str) -> str:
-    return f'plugin "{name}" does not exist; a plugin that is not built in must be registered'
+def no_such_plugin(name: str, known: KnownPlugins) -> str:
+    """Why there is no plugin of this name, and what to do."""
+    if name in known.broken:
+        return f'plugin "{name}" is broken: {known.broken[name]}'
+    near = difflib.get_close_matches(name, known.points, n=1)
+    cure = f"; did you mean {near[0]}?" if near else "; a plugin that is not built in must be registered"
+    return f'plugin "{name}" does not exist{cure}'
 
 
 def _brought_by_multi_point(name: str, plugins: Plugins, serves: PluginPoints) -> bool:
@@ -124,17 +131,17 @@ def _weights(
     plugins: Plugins,
     point: str,
     running: Mapping[str, tuple[str, ...]],
-    serves: PluginPoints,
+    known: KnownPlugins,
     path: str,
     faults: list[Fault],
 ) -> dict[str, int]:
-    """The weight of each plugin running at a scoring point: where it is listed first counts, 0 means 1."""
+    """The weight of each plugin running at a scoring point: where it is listed first counts, 0 means its default."""
     weights: dict[str, int] = {}
     total = 0
     for plugin in (*plugins.at(point).enabled, *plugins.multi_point.enabled):
-        if point not in serves[plugin.name] or plugin.name in weights:
+        if point not in known.points[plugin.name] or plugin.name in weights:
             continue
-        weight = weights[plugin.name] = plugin.weight or 1
+        weight = weights[plugin.name] = plugin.weight or known.weights.get(plugin.name, 1)
         # Go's arithmetic wraps: after a negative sum the room left is itself negative, and refuses what follows.
         if weight * _HIGHEST_SCORE > _wrapped(_MAX_INT64 - total):
             faults.append(Fault(f"{path}.plugins.{point}", "the total score of the plugins could overflow", "build"))

@@ -1,6 +1,7 @@
 """From a file's text, or a document already parsed, to a configuration ready to run."""
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -9,10 +10,10 @@ from moorage.config.args import NodeResourcesFitArgs
 from moorage.config.argvalidation import validate_fit_args
 from moorage.config.decode import decode_configuration
 from moorage.config.defaults import enabled_names, with_defaults
-from moorage.config.expand import ProfilePlugins, expand
+from moorage.config.expand import ProfilePlugins, expand, no_such_plugin
 from moorage.config.fields import ConfigErrors, Fault
 from moorage.config.gates import DEFAULT_FEATURES, Features
-from moorage.config.points import IN_TREE_POINTS, PluginPoints, points_with
+from moorage.config.points import IN_TREE, KnownPlugins, points_with
 from moorage.config.types import (
     ClientConnection,
     Extender,
@@ -60,19 +61,21 @@ class Config(msgspec.Struct, frozen=True):
     enable_contention_profiling: bool
     delay_cache_until_active: bool
     features: Features = DEFAULT_FEATURES
+    #: What is no fault but seldom meant.
+    warnings: tuple[Fault, ...] = ()
 
 
 def load_config(
     text: str | bytes,
     *,
     source: str = "",
-    registry_points: PluginPoints | None = None,
+    known: KnownPlugins = IN_TREE,
     features: Features = DEFAULT_FEATURES,
 ) -> Config:
     """Read a configuration file, YAML or JSON.
 
-    `registry_points` says which points every known plugin serves, the in-tree ones included (None: those alone).
-    Raises ConfigErrors with every fault of the first stage that has any.
+    `known` says what plugins there are, the in-tree ones included. Raises ConfigErrors with every fault of the first
+    stage that has any.
     """
     try:
         document = yaml.load(text, strict=True)
@@ -82,36 +85,36 @@ def load_config(
         raise ConfigErrors([Fault("", "the file is empty", "decode")], source=source)
     if not yaml.looks_like_json(text):
         document = _numbers_as_in_json(document)
-    return parse_config(document, source=source, registry_points=registry_points, features=features)
+    return parse_config(document, source=source, known=known, features=features)
 
 
 def parse_config(
     document: Mapping[str, Any] | None,
     *,
     source: str = "",
-    registry_points: PluginPoints | None = None,
+    known: KnownPlugins = IN_TREE,
     features: Features = DEFAULT_FEATURES,
 ) -> Config:
     """The same for a document already parsed; None stands for the defaults."""
     faults: list[Fault] = []
     written = KubeSchedulerConfiguration()
     if document is not None:
-        written = decode_configuration(document, faults)
+        written = decode_configuration(document, faults, known.args_types)
         hint = convert_hint(document, source) if faults else ""
         if hint:
             faults[-1] = msgspec.structs.replace(faults[-1], problem=f"{faults[-1].problem}: {hint}")
     _raise(faults, source)
     complete = with_defaults(written, features)
     _raise(list(validate(complete, features)), source)
-    serves = points_with(features, IN_TREE_POINTS if registry_points is None else registry_points)
-    config = _build(complete, serves, features, faults)
+    known = dataclasses.replace(known, points=points_with(features, known.points))
+    config = _build(complete, known, features, faults)
     _raise(faults, source)
     return config
 
 
-def default_config(*, registry_points: PluginPoints | None = None, features: Features = DEFAULT_FEATURES) -> Config:
+def default_config(*, known: KnownPlugins = IN_TREE, features: Features = DEFAULT_FEATURES) -> Config:
     """What runs without any file."""
-    return parse_config(None, registry_points=registry_points, features=features)
+    return parse_config(None, known=known, features=features)
 
 
 def _numbers_as_in_json(document: Any) -> Any:
@@ -132,10 +135,10 @@ def _raise(faults: list[Fault], source: str) -> None:
 
 
 def _build(
-    complete: KubeSchedulerConfiguration, serves: PluginPoints, features: Features, faults: list[Fault]
+    complete: KubeSchedulerConfiguration, known: KnownPlugins, features: Features, faults: list[Fault]
 ) -> Config:
     sections = _with_ignored_resources(complete, faults)
-    profiles = tuple(_profile(section, f"profiles[{index}]", serves, faults) for index, section in enumerate(sections))
+    profiles = tuple(_profile(section, f"profiles[{index}]", known, faults) for index, section in enumerate(sections))
     _check_queue_sort(profiles, faults)
     _check_extender_tls(complete.extenders, faults)
     return Config(
@@ -151,7 +154,16 @@ def _build(
         enable_contention_profiling=bool(complete.enable_contention_profiling),
         delay_cache_until_active=complete.delay_cache_until_active,
         features=features,
+        warnings=tuple(_unknown_configured(complete.profiles, known)),
     )
+
+
+def _unknown_configured(profiles: tuple[ProfileSection, ...], known: KnownPlugins) -> Iterator[Fault]:
+    """Arguments for plugins that nobody knows: kube-scheduler takes them without a word."""
+    for index, profile in enumerate(profiles):
+        for position, config in enumerate(profile.plugin_config):
+            if config.name not in known.points:
+                yield Fault(f"profiles[{index}].pluginConfig[{position}]", no_such_plugin(config.name, known), "build")
 
 
 def _with_ignored_resources(complete: KubeSchedulerConfiguration, faults: list[Fault]) -> tuple[ProfileSection, ...]:
@@ -180,13 +192,13 @@ def _ignoring(config: PluginConfig, resources: tuple[str, ...]) -> PluginConfig:
     return PluginConfig(config.name, msgspec.structs.replace(config.args, ignored_resources=resources))
 
 
-def _profile(section: ProfileSection, path: str, serves: PluginPoints, faults: list[Fault]) -> Profile:
+def _profile(section: ProfileSection, path: str, known: KnownPlugins, faults: list[Fault]) -> Profile:
     found: list[Fault] = []
     if _FIT in enabled_names(section.plugins):
         for index, config in enumerate(section.plugin_config):
             if isinstance(config.args, NodeResourcesFitArgs):
                 found += validate_fit_args(config.args, f"{path}.pluginConfig[{index}].args")
-    plugins = expand(section.plugins, serves, path, found)
+    plugins = expand(section.plugins, known, path, found)
     faults += (_build_fault(fault.path, fault.problem, section) for fault in found)
     return Profile(
         scheduler_name=section.scheduler_name or "",

@@ -5,6 +5,7 @@ passes name -> points.
 """
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Final
 
 from moorage.config.gates import NODE_NAME_PRE_FILTER, Features
@@ -31,8 +32,21 @@ EXTENSION_POINTS: Final = POD_POINTS + GROUP_POINTS
 PluginPoints = Mapping[str, frozenset[str]]
 
 
+@dataclass(frozen=True)
+class KnownPlugins:
+    """What reading a configuration needs to know of plugins, all by name."""
+
+    points: PluginPoints
+    #: The types that plugins from elsewhere read their arguments into; those of in-tree ones are in `args`.
+    args_types: Mapping[str, type] = field(default_factory=dict)
+    #: What plugins from elsewhere weigh where the file says nothing; 1 for those not named.
+    weights: Mapping[str, int] = field(default_factory=dict)
+    #: Why plugins that packages offer could not be loaded.
+    broken: Mapping[str, str] = field(default_factory=dict)
+
+
 #: feature -> the points that in-tree plugins serve besides where it is on.
-_POINTS_BY_FEATURE: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
+POINTS_BY_FEATURE: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     NODE_NAME_PRE_FILTER: dict.fromkeys(
         ("NodeName", "NodeUnschedulable", "TaintToleration"), frozenset(("preFilter",))
     ),
@@ -42,7 +56,7 @@ _POINTS_BY_FEATURE: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
 def points_with(features: Features, serves: PluginPoints) -> PluginPoints:
     """The points that plugins serve with these features."""
     served = dict(serves)
-    for feature, by_plugin in _POINTS_BY_FEATURE.items():
+    for feature, by_plugin in POINTS_BY_FEATURE.items():
         if feature in features:
             for name, points in by_plugin.items():
                 served[name] = served.get(name, frozenset()) | points
@@ -78,3 +92,6 @@ IN_TREE_POINTS: Final[PluginPoints] = {
     "VolumeRestrictions": _serving("preFilter", "filter"),
     "VolumeZone": _serving("preFilter", "filter"),
 }
+
+#: What is known where no plugin was loaded.
+IN_TREE: Final = KnownPlugins(IN_TREE_POINTS)

@@ -124,7 +124,7 @@ def make_engine(
 ) -> Engine:
     """An engine for a configuration; where none is given, the default one of these features."""
     registry = registry or default_registry()
-    config = config or default_config(registry_points=registry.points, features=features)
+    config = config or default_config(known=registry.known, features=features)
     random = Random(seed)
     extenders = [Extender.of(one, place) for place, one in enumerate(config.extenders)]
     runners = {}

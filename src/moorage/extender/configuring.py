@@ -44,8 +44,8 @@ def register(registry: Registry, plugins: Sequence[str | type]) -> list[str]:
 def plugins_config(registry: Registry, names: Sequence[str], text: str | bytes | None, source: str = "") -> Config:
     """These plugins alone, with the arguments and weights that a configuration gives them. Raises InputError."""
     if text is None:
-        return parse_config(_document(names), registry_points=registry.points)
-    config = load_config(text, source=source, registry_points=registry.points)
+        return parse_config(_document(names), known=registry.known)
+    config = load_config(text, source=source, known=registry.known)
     if len(config.profiles) != 1:
         raise InputError(f"expected one profile, got {len(config.profiles)}", where=f"{source}: profiles")
     (profile,) = config.profiles

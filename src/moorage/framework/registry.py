@@ -1,67 +1,68 @@
 """Where plugins come from: built in, entry points of installed packages, `--plugin` on the command line."""
 
-import importlib
-import importlib.util
-import re
-import sys
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Iterable, Mapping
 from importlib.metadata import entry_points
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
-from moorage.config.points import IN_TREE_POINTS, PluginPoints
+from moorage.config.ownargs import read_args
+from moorage.config.points import IN_TREE_POINTS, KnownPlugins
 from moorage.errors import InputError
+from moorage.framework.declaration import Declaration, Factory, declared, plugin_name, served_points
 from moorage.framework.handle import Handle
-from moorage.framework.points import POINTS
+from moorage.framework.loading import load_class, told
+
+__all__ = ["ENTRY_POINT_GROUP", "Registry", "load_class", "plugin_name", "served_points"]
+
+logger = logging.getLogger(__name__)
 
 ENTRY_POINT_GROUP = "moorage.plugins"
 
-PluginFactory = Callable[[Any, Handle], Any]
-
 
 class Registry:
-    """Plugins by name. A name can be taken once."""
+    """Plugins by name. A name can be taken once; the same class may come by several ways."""
 
     def __init__(self) -> None:
-        self._factories: dict[str, PluginFactory] = {}
-        self._points: dict[str, frozenset[str]] = {}
+        self._declared: dict[str, Declaration] = {}
+        self._broken: dict[str, str] = {}
 
     def __contains__(self, name: str) -> bool:
-        return name in self._factories
+        return name in self._declared
 
     @property
     def names(self) -> list[str]:
         """All names, sorted."""
-        return sorted(self._factories)
+        return sorted(self._declared)
 
-    def register(self, plugin: type, *, name: str = "") -> None:
-        """Add a plugin class under its own name, or under another."""
-        name = name or plugin_name(plugin)
-        if name in self._factories:
-            raise InputError(f'plugin "{name}" is registered twice; give the class another `name`')
-        points = served_points(plugin)
-        if not points:
-            known = ", ".join(POINTS)
-            raise InputError(f'plugin "{name}" serves no extension point: it has none of the methods of {known}')
-        self._factories[name] = plugin
-        self._points[name] = points
+    @property
+    def declarations(self) -> Mapping[str, Declaration]:
+        """What every plugin says of itself."""
+        return self._declared
 
-    def register_all(self, plugins: Iterable[type]) -> None:
+    def register(self, plugin: Factory, *, name: str = "") -> None:
+        """Add a plugin class, or a function that makes one, under its own name or under another."""
+        declaration = declared(plugin, name)
+        known = self._declared.setdefault(declaration.name, declaration)
+        if known.plugin is not declaration.plugin and known.identity != declaration.identity:
+            raise InputError(f'plugin "{declaration.name}" is registered twice; give the class another `name`')
+
+    def register_all(self, plugins: Iterable[Factory]) -> None:
         """Add several."""
         for plugin in plugins:
             self.register(plugin)
 
     def register_entry_points(self) -> None:
-        """Add what installed packages offer in the entry point group `moorage.plugins`."""
+        """Add what installed packages offer in the entry point group `moorage.plugins`.
+
+        One that cannot be used is a warning here: it may be nobody's concern. Enabled, it is an error.
+        """
         for entry in entry_points(group=ENTRY_POINT_GROUP):
             try:
-                plugin = entry.load()
+                self.register(entry.load(), name=entry.name)
             except Exception as error:
-                raise InputError(
-                    f"cannot load it: {error}", where=f"entry point {entry.name} ({entry.value})"
-                ) from error
-            self.register(plugin, name=entry.name)
+                problem = error.problem if isinstance(error, InputError) else f"cannot load it: {told(error)}"
+                self._broken[entry.name] = f"entry point {entry.name} ({entry.value}): {problem}"
+                logger.warning("left out: %s", self._broken[entry.name])
 
     def register_named(self, reference: str) -> str:
         """Add a plugin named as `module:Class` or `path/to/file.py:Class`; returns its name."""
@@ -70,72 +71,41 @@ class Registry:
         return plugin_name(plugin)
 
     def create(self, name: str, args: Any, handle: Handle) -> Any:
-        """Make the plugin."""
-        factory = self._factories.get(name)
-        if factory is None:
-            raise InputError(f'plugin "{name}" is known but not implemented; disable it')
+        """Make the plugin. `args` may be typed already, or as a file says them."""
+        declaration = self._declared.get(name)
+        if declaration is None:
+            problem = self._broken.get(name) or f'plugin "{name}" is known but not implemented; disable it'
+            raise InputError(problem)
         try:
-            return factory(args, handle)
+            return declaration.make(_typed(declaration.args_type, args), handle)
         except InputError as error:
             raise InputError(str(error), where=f"plugin {name}") from error
         except Exception as error:
-            raise InputError(f"cannot be created: {type(error).__name__}: {error}", where=f"plugin {name}") from error
+            raise InputError(f"cannot be created: {told(error)}", where=f"plugin {name}") from error
 
     @property
-    def points(self) -> PluginPoints:
-        """Which points every plugin serves, as reading a configuration needs it."""
-        # Of built-in plugins the table has the last word: it also knows the points of placing groups.
-        return {**self._points, **IN_TREE_POINTS}
+    def known(self) -> KnownPlugins:
+        """What reading a configuration needs to know of the plugins."""
+        own = [one for one in self._declared.values() if one.name not in IN_TREE_POINTS]
+        return KnownPlugins(
+            points=self.points,
+            args_types={one.name: one.args_type for one in own if one.args_type is not None},
+            weights={one.name: one.default_weight for one in own},
+            broken={name: problem for name, problem in self._broken.items() if name not in self._declared},
+        )
+
+    @property
+    def points(self) -> Mapping[str, frozenset[str]]:
+        """Which points every plugin serves: as its class says, as the table says of those that have no class yet."""
+        return {**IN_TREE_POINTS, **{name: one.points for name, one in self._declared.items()}}
 
 
-def plugin_name(plugin: type) -> str:
-    """The `name` the class gives itself, or the name of the class."""
-    own: str = getattr(plugin, "name", "") or plugin.__name__
-    return own
-
-
-def served_points(plugin: type) -> frozenset[str]:
-    """The extension points whose methods the class has."""
-    return frozenset(
-        point for point, contracts in POINTS.items() if any(_has_methods(plugin, contract) for contract in contracts)
-    )
-
-
-def load_class(reference: str) -> type:
-    """Import `module:Class` or `file.py:Class`. Raises InputError that says which part is wrong."""
-    module_name, colon, class_name = reference.rpartition(":")
-    if not colon or not module_name or not class_name:
-        raise InputError("expected module:Class or path/to/file.py:Class", where=f"--plugin {reference}")
-    try:
-        module = _load_file(Path(module_name)) if module_name.endswith(".py") else importlib.import_module(module_name)
-    except Exception as error:
-        raise InputError(f"cannot import {module_name}: {error}", where=f"--plugin {reference}") from error
-    found = getattr(module, class_name, None)
-    if not isinstance(found, type):
-        raise InputError(f"{module_name} has no class {class_name}", where=f"--plugin {reference}")
-    return found
-
-
-def _load_file(path: Path) -> ModuleType:
-    if not path.is_file():
-        raise FileNotFoundError(f"no such file: {path}")
-    # One module for each file, however many plugins of it are named and whatever other files are called.
-    name = "moorage_plugin_" + re.sub(r"\W", "_", str(path.resolve()))
-    if name in sys.modules:
-        return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    sys.modules[name] = module
-    try:
-        spec.loader.exec_module(module)
-    except BaseException:
-        del sys.modules[name]
-        raise
-    return module
-
-
-def _has_methods(plugin: type, contract: type) -> bool:
-    wanted: Mapping[str, Any] = {n: m for n, m in vars(contract).items() if callable(m) and not n.startswith("_")}
-    return all(callable(getattr(plugin, name, None)) for name in wanted)
+def _typed(kind: type | None, args: Any) -> Any:
+    """The arguments as the plugin declares them. Raises InputError with the first fault."""
+    if kind is None:
+        return args
+    faults: list[Any] = []
+    made = read_args(kind, args, "", faults)
+    if faults:
+        raise InputError(faults[0].problem, where=f"args.{faults[0].path}" if faults[0].path else "args")
+    return made

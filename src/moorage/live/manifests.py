@@ -9,10 +9,11 @@ from moorage.columns import Snapshot
 from moorage.columns.nominations import Nominations
 from moorage.config import Config, parse_config
 from moorage.engine import make_engine
+from moorage.framework.kinds import kinds_written
 from moorage.framework.profile import Profile
 from moorage.framework.registry import Registry
 from moorage.kube.paths import resource_of
-from moorage.objects import KubeObject, PersistentVolume, PersistentVolumeClaim
+from moorage.objects import KubeObject
 from moorage.queue import SchedulingQueue
 from moorage.values import yaml
 
@@ -47,7 +48,7 @@ def default_document(name: str) -> Tree:
 def manifests(document: Tree, registry: Registry, deployment: Deployment) -> list[Tree]:
     """Everything that kubectl needs to apply. Raises InputError where the configuration is wrong."""
     document = _with_lease(document, deployment)
-    config = parse_config(document, registry_points=registry.points)
+    config = parse_config(document, known=registry.known)
     return [
         _object("v1", "ServiceAccount", deployment),
         _cluster_role(config, registry, deployment),
@@ -85,8 +86,7 @@ def _rules(config: Config, registry: Registry) -> Iterator[tuple[str, Iterable[s
     yield "", ["pods/status"], ["patch"]
     yield "", ["nodes"], _READ
     yield from _read_rules(kinds)
-    if any(one.name == "VolumeBinding" for profile in profiles for one in profile.at("preBind")):
-        yield "", [resource_of(kind).plural for kind in (PersistentVolume, PersistentVolumeClaim)], ["patch"]
+    yield from _write_rules(profiles)
     yield "events.k8s.io", ["events"], ["create", "patch"]
     yield "authentication.k8s.io", ["tokenreviews"], ["create"]
     yield "authorization.k8s.io", ["subjectaccessreviews"], ["create"]
@@ -109,6 +109,21 @@ def _read_rules(kinds: Iterable[type[KubeObject]]) -> Iterator[tuple[str, Iterab
         groups.setdefault(resource.group, []).append(resource.plural)
     for group, plurals in sorted(groups.items()):
         yield group, plurals, _READ
+
+
+def _write_rules(profiles: Iterable[Profile]) -> Iterator[tuple[str, Iterable[str], list[str]]]:
+    """What the plugins say they write: the same verbs on kinds of one group are one rule."""
+    verbs_of: dict[type[KubeObject], set[str]] = {}
+    for profile in profiles:
+        for name, plugin in profile.plugins.items():
+            for kind, verbs in kinds_written(name, plugin).items():
+                verbs_of.setdefault(kind, set()).update(verbs)
+    rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
+    for kind in sorted(verbs_of, key=lambda kind: kind.KIND):
+        resource = resource_of(kind)
+        rules.setdefault((resource.group, tuple(sorted(verbs_of[kind]))), []).append(resource.plural)
+    for (group, verbs), plurals in rules.items():
+        yield group, plurals, list(verbs)
 
 
 def _cluster_role_binding(deployment: Deployment) -> Tree:

@@ -95,8 +95,8 @@ def _read(path: Path) -> bytes:
 
 def _load(text: bytes | None, path: Path | None, registry: Registry) -> Config:
     if text is None:
-        return default_config(registry_points=registry.points)
-    return load_config(text, source=str(path), registry_points=registry.points)
+        return default_config(known=registry.known)
+    return load_config(text, source=str(path), known=registry.known)
 
 
 def _with_flags(config: Config, fields: dict[str, Any]) -> Config:

@@ -82,6 +82,8 @@ def _end() -> None:
 
 async def run_until(options: Options, stopping: asyncio.Event) -> None:
     """Run the scheduler until `stopping` is set. Raises LeadershipLost when somebody else may be leading."""
+    for warning in options.config.warnings:
+        logger.warning("configuration: %s", warning)
     # Renewing the lease must not queue behind the work it protects: it has a client of its own.
     async with (
         Client(options.access, user_agent=USER_AGENT) as client,

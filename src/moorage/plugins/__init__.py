@@ -20,7 +20,7 @@ from moorage.plugins.taint_toleration import TaintToleration
 from moorage.plugins.topology_spread import PodTopologySpread
 from moorage.plugins.volumes import NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone
 
-#: In the order in which a pod meets them.
+#: In the order in which they are enabled by default.
 DEFAULT_PLUGINS: tuple[type, ...] = (
     SchedulingGates,
     PrioritySort,
@@ -37,11 +37,11 @@ DEFAULT_PLUGINS: tuple[type, ...] = (
     PodTopologySpread,
     InterPodAffinity,
     DynamicResources,
-    NodeDeclaredFeatures,
     DefaultPreemption,
     NodeResourcesBalancedAllocation,
     ImageLocality,
     DefaultBinder,
+    NodeDeclaredFeatures,
 )
 
 __all__ = [

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.config.args import DynamicResourcesArgs
 from moorage.config.gates import SILENT_CLAIM_POST_FILTER
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
@@ -28,6 +29,8 @@ _STATE = "DynamicResources"
 class DynamicResources:
     """Refuses pods with resource claims; has no opinion on others."""
 
+    args_type = DynamicResourcesArgs
+    default_weight = 2
     score_scope = Scope.NODE
     normalize_scores = NormalizeByMax()
 

@@ -34,6 +34,8 @@ class _Wishes:
 class NodeAffinity:
     """Filter on required affinity; Score by the weights of the preferred terms that match."""
 
+    args_type = NodeAffinityArgs
+    default_weight = 2
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
     normalize_scores = NormalizeByMax()

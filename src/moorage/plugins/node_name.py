@@ -1,6 +1,7 @@
 """NodeName: a pod that names its node goes nowhere else."""
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ ANOTHER_NODE = unresolvable("node(s) didn't match the requested node name")
 class NodeName:
     """Filter: spec.nodeName, where set, is the node's name."""
 
+    points_by_feature = MappingProxyType({NODE_NAME_PRE_FILTER: ("preFilter",)})
     filter_scope = Scope.NODE
 
     def __init__(self, _args: Any, handle: Handle) -> None:

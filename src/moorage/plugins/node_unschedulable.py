@@ -1,11 +1,13 @@
 """NodeUnschedulable: keeps pods off cordoned nodes."""
 
 from collections.abc import Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.config.gates import NODE_NAME_PRE_FILTER
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
@@ -20,6 +22,7 @@ CORDONED = unresolvable("node(s) were unschedulable")
 class NodeUnschedulable:
     """Filter: spec.unschedulable, unless the pod tolerates the taint that goes with it."""
 
+    points_by_feature = MappingProxyType({NODE_NAME_PRE_FILTER: ("preFilter",)})
     filter_scope = Scope.NODE
 
     def __init__(self, _args: Any, _handle: Handle) -> None: ...

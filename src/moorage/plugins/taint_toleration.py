@@ -1,12 +1,14 @@
 """TaintToleration: keeps pods off tainted nodes, and prefers nodes without soft taints."""
 
 from collections.abc import Callable, Sequence
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.config.gates import NODE_NAME_PRE_FILTER
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
@@ -22,6 +24,8 @@ UNTOLERATED = unresolvable("node(s) had untolerated taint(s)")
 class TaintToleration:
     """Filter on NoSchedule and NoExecute taints; Score by the number of PreferNoSchedule taints not tolerated."""
 
+    points_by_feature = MappingProxyType({NODE_NAME_PRE_FILTER: ("preFilter",)})
+    default_weight = 3
     filter_scope = Scope.NODE
     score_scope = Scope.NODE
     normalize_scores = NormalizeByMax(reverse=True)

@@ -93,7 +93,7 @@ class Cluster:
         features = features_of(version, gates)
         if config is None:
             document = _document(plugins, _by_name(args), _by_name(weights), defaults=defaults)
-            parsed = parse_config(document, registry_points=registry.points, features=features)
+            parsed = parse_config(document, known=registry.known, features=features)
         elif args or weights or not defaults:
             raise ValueError("a config says which plugins run, with which args and weights: give one or the other")
         else:
@@ -148,10 +148,10 @@ def _by_name(values: Mapping[Any, Any] | None) -> dict[str, Any]:
 def _parsed(config: Mapping[str, Any] | Path | str, registry: Registry, features: Features) -> Config:
     if isinstance(config, Path):
         text = config.read_text()
-        return load_config(text, source=str(config), registry_points=registry.points, features=features)
+        return load_config(text, source=str(config), known=registry.known, features=features)
     if isinstance(config, str):
-        return load_config(config, registry_points=registry.points, features=features)
-    return parse_config(config, registry_points=registry.points, features=features)
+        return load_config(config, known=registry.known, features=features)
+    return parse_config(config, known=registry.known, features=features)
 
 
 def _document(

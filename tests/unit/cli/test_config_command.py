@@ -186,3 +186,69 @@ def test_flags_of_old_answer_with_the_command(arguments: list[str], answer: str)
     result = CliRunner().invoke(moorage, ["scheduler", *arguments])
     assert result.exit_code == 2
     assert answer in result.stderr
+
+
+TIDE = """
+from dataclasses import dataclass
+
+from moorage.errors import InputError
+
+
+@dataclass
+class TideArgs:
+    limit: int = 5
+
+
+class Tide:
+    args_type = TideArgs
+    default_weight = 7
+
+    def __init__(self, args):
+        if args.limit > 10:
+            raise InputError("expected 10 at most", where="limit")
+
+    def score(self, state, pod, node):
+        return 1
+"""
+
+
+def with_tide(folder: Path, *entries: str) -> tuple[str, str]:
+    """A configuration with these pluginConfig entries, and how to name the plugin."""
+    (folder / "tide.py").write_text(TIDE)
+    path = folder / "config.yaml"
+    lines = "".join(f"  - {entry}\n" for entry in entries)
+    enabled = "  plugins: {multiPoint: {enabled: [{name: Tide}]}}\n"
+    path.write_text(f"{GOOD}profiles:\n- schedulerName: s\n{enabled}  pluginConfig:\n{lines}")
+    return str(path), f"{folder / 'tide.py'}:Tide"
+
+
+@pytest.mark.parametrize(
+    ("entry", "fault"),
+    [
+        ("{name: Tide, args: {limit: many}}", 'profiles[0].pluginConfig[0].args.limit: expected int, got str: "many"'),
+        ("{name: Tide, args: {limt: 1}}", "profiles[0].pluginConfig[0].args.limt: unknown field; did you mean limit?"),
+        (
+            "{name: Tide, args: [1, 2]}",
+            "profiles[0].pluginConfig[0].args: expected an object with the fields of TideArgs, got [1,2]",
+        ),
+        ("{name: Tide, args: {limit: 11}}", "plugin Tide: limit: expected 10 at most"),
+    ],
+)
+def test_validate_checks_the_arguments_of_own_plugins(tmp_path: Path, entry: str, fault: str) -> None:
+    file, plugin = with_tide(tmp_path, entry)
+    result = run("validate", file, "--plugin", plugin)
+    assert (result.exit_code, result.stderr) == (2, f"{file}: {fault}\n")
+
+
+def test_arguments_for_a_plugin_nobody_knows_are_an_error_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    file, plugin = with_tide(tmp_path, "{name: Tyde, args: {limit: 1}}")
+    problem = 'profiles[0].pluginConfig[0]: plugin "Tyde" does not exist; did you mean Tide?'
+    lenient = run("validate", file, "--plugin", plugin)
+    assert (lenient.exit_code, lenient.stderr) == (0, f"{file}: warning: {problem}\n")
+    strict = run("validate", "--strict", file, "--plugin", plugin)
+    assert (strict.exit_code, strict.stdout, strict.stderr) == (2, "", f"{file}: {problem}\n")
+
+
+def test_a_plugin_weighs_what_it_says_where_the_file_says_nothing(tmp_path: Path) -> None:
+    file, plugin = with_tide(tmp_path, "{name: Tide}")
+    assert "Tide (7)" in run("view", file, "--plugin", plugin).stdout.replace("\n", " ")

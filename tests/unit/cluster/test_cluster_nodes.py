@@ -9,6 +9,7 @@ from moorage.cluster import ObjectEvents, needed_kinds
 from moorage.errors import ObjectError
 from moorage.framework.events import Action, Resource
 from moorage.objects import CSINode, Namespace, Node, ObjectMeta, PersistentVolumeClaim, PodDisruptionBudget, Service
+from moorage.plugins import DefaultPreemption
 from moorage.testing import a_node, a_pod
 
 if TYPE_CHECKING:
@@ -89,6 +90,6 @@ def test_only_what_plugins_need_is_watched() -> None:
         reads = (Namespace,)
 
     assert needed_kinds([("NodeName", object())], {}) == ()
-    assert needed_kinds([("DefaultPreemption", object())], {}) == (PodDisruptionBudget,)
+    assert needed_kinds([("DefaultPreemption", DefaultPreemption)], {}) == (PodDisruptionBudget,)
     assert needed_kinds([("OfAUser", OfAUser())], {}) == (Namespace,)
     assert needed_kinds([], {Resource.CSI_NODE: Action.ADD, Resource.NODE: Action.ADD}) == (CSINode,)

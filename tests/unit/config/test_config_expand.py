@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage.config import IN_TREE_POINTS, ConfigErrors, Profile, parse_config
+from moorage.config import IN_TREE_POINTS, ConfigErrors, KnownPlugins, Profile, parse_config
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 POINTS = {**IN_TREE_POINTS, "Mine": frozenset({"filter", "score"}), "MySort": frozenset({"queueSort"})}
@@ -15,7 +15,7 @@ def enable(*names: str | tuple[str, int]) -> list[dict[str, Any]]:
 
 
 def profile(**plugins: Any) -> Profile:
-    return parse_config({**HEADER, "profiles": [{"plugins": plugins}]}, registry_points=POINTS).profiles[0]
+    return parse_config({**HEADER, "profiles": [{"plugins": plugins}]}, known=KnownPlugins(POINTS)).profiles[0]
 
 
 def faults(**plugins: Any) -> dict[str, str]:
@@ -120,7 +120,7 @@ def test_profiles_must_sort_alike_however_that_came_about() -> None:
     mine = {"disabled": enable("PrioritySort"), "enabled": enable("MySort")}
     profiles = [{"schedulerName": "a"}, {"schedulerName": "b", "plugins": {"multiPoint": mine}}]
     with pytest.raises(ConfigErrors, match='"MySort", but "PrioritySort" in profile "a"'):
-        parse_config({**HEADER, "profiles": profiles}, registry_points=POINTS)
+        parse_config({**HEADER, "profiles": profiles}, known=KnownPlugins(POINTS))
     configured = {"schedulerName": "b", "pluginConfig": [{"name": "PrioritySort", "args": {"x": 1}}]}
     with pytest.raises(ConfigErrors, match="different arguments for the queue sort plugin"):
         parse_config({**HEADER, "profiles": [{"schedulerName": "a"}, configured]})

@@ -323,7 +323,7 @@ def test_the_kit_shows_where_it_broke() -> None:
 @pytest.mark.parametrize(
     ("init", "problem"),
     [
-        (lambda _self: None, "plugin Broken: cannot be created: TypeError: "),
+        (lambda _self, _wish: None, "plugin Broken: it is made with (_wish); ask for `args`, `handle`, both"),
         (raising, "plugin Broken: cannot be created: ZeroDivisionError: by zero"),
     ],
 )

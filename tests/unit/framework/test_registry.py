@@ -1,5 +1,6 @@
 """Where plugins come from."""
 
+import re
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
@@ -7,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from moorage.config import parse_config
+from moorage.config.types import API_VERSION, KIND
 from moorage.errors import InputError
 from moorage.framework import registry as registry_module
 from moorage.framework.handle import Handle
@@ -79,8 +82,9 @@ def test_methods_say_which_points_are_served() -> None:
 def test_a_name_is_taken_once() -> None:
     registry = Registry()
     registry.register(Plain)
+    registry.register(Plain)
     with pytest.raises(InputError, match='plugin "Plain" is registered twice; give the class another `name`'):
-        registry.register(Plain)
+        registry.register(Renamed, name="Plain")
 
 
 def test_a_class_without_any_method_is_refused() -> None:
@@ -200,7 +204,105 @@ def test_entry_points_of_installed_packages(monkeypatch: pytest.MonkeyPatch, plu
     assert registry.names == ["Installed"]
 
 
-def test_an_entry_point_that_does_not_load(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_entry_point_that_does_not_load_is_an_error_only_where_it_is_enabled(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
     offering(monkeypatch, "no_such_module:Mine")
-    with pytest.raises(InputError, match=r"entry point Installed \(no_such_module:Mine\): cannot load it: No module"):
-        Registry().register_entry_points()
+    registry = Registry()
+    registry.register_entry_points()
+    problem = "entry point Installed (no_such_module:Mine): cannot load it: No module named 'no_such_module'"
+    assert caplog.messages == [f"left out: {problem}"]
+    assert registry.names == []
+    profile = {"plugins": {"multiPoint": {"enabled": [{"name": "Installed"}]}}}
+    document = {"apiVersion": API_VERSION, "kind": KIND, "profiles": [profile]}
+    with pytest.raises(InputError, match=re.escape(f'plugin "Installed" is broken: {problem}')):
+        parse_config(document, known=registry.known)
+
+
+def test_an_entry_point_may_be_a_function_that_says_what_it_makes(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "factories.py").write_text(
+        "class Mine:\n    def filter(self, state, pod, node): ...\n\n"
+        "def make(args, handle) -> Mine:\n    made = Mine()\n    made.args = args\n    return made\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "factories", raising=False)
+    offering(monkeypatch, "factories:make")
+    registry = Registry()
+    registry.register_entry_points()
+    assert registry.points["Installed"] == {"filter"}
+    assert registry.create("Installed", {"a": 1}, None).args == {"a": 1}  # type: ignore[arg-type]
+
+
+def test_a_class_reached_by_two_ways_is_one_plugin(plugin_file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(plugin_file.parent)
+    monkeypatch.delitem(sys.modules, "mine", raising=False)
+    registry = Registry()
+    registry.register_named("mine:Mine")
+    registry.register_named(f"{plugin_file}:Mine")
+    assert registry.names == ["Mine"]
+
+
+def test_a_module_in_the_working_directory_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "here_only.py").write_text("class Mine:\n    def filter(self, state, pod, node): ...\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [one for one in sys.path if one not in ("", str(tmp_path))])
+    assert load_class("here_only:Mine").__name__ == "Mine"
+
+
+def test_an_import_error_shows_the_line(tmp_path: Path) -> None:
+    path = tmp_path / "torn.py"
+    path.write_text("x = 1\n\nprint(nowhere)\n")
+    with pytest.raises(InputError, match=rf"NameError: name 'nowhere' is not defined \(at {path}:3\)"):
+        load_class(f"{path}:Mine")
+
+
+class Nothing:
+    """Wants neither arguments nor a handle, and says so by having no __init__."""
+
+    def filter(self, _state: Any, _pod: Any, _node: Any) -> None:
+        """Lets everybody in."""
+
+
+class OnlyArgs(Nothing):
+    def __init__(self, args: Any) -> None:
+        self.given = (args,)
+
+
+class OnlyHandle(Nothing):
+    def __init__(self, *, handle: Any, patience: int = 3) -> None:
+        self.given = (handle, patience)
+
+
+class Turned(Nothing):
+    def __init__(self, handle: Any, args: Any) -> None:
+        self.given = (args, handle)
+
+
+class AnyTwo(Nothing):
+    def __init__(self, config: Any, framework: Any, clock: int = 7) -> None:
+        self.given = (config, framework, clock)
+
+
+class Starred(Nothing):
+    def __init__(self, *args: Any) -> None:
+        self.given = args
+
+
+@pytest.mark.parametrize(
+    ("plugin", "given"),
+    [
+        (Nothing, None),
+        (OnlyArgs, ("ARGS",)),
+        (OnlyHandle, ("HANDLE", 3)),
+        (Turned, ("ARGS", "HANDLE")),
+        (AnyTwo, ("ARGS", "HANDLE", 7)),
+        (Starred, ("ARGS", "HANDLE")),
+    ],
+)
+def test_a_plugin_gets_what_it_asks_for(plugin: type, given: Any) -> None:
+    registry = Registry()
+    registry.register(plugin)
+    made = registry.create(plugin.__name__, "ARGS", "HANDLE")  # type: ignore[arg-type]
+    assert getattr(made, "given", None) == given

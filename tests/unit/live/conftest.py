@@ -151,7 +151,7 @@ def make_rig(plugins: Sequence[type] = (), **config: Any) -> Rig:
         **config,
     }
     api = FakeApiServer()
-    parsed = parse_config(document, registry_points=registry.points)
+    parsed = parse_config(document, known=registry.known)
     with _loop_clock():
         api.scheduler = Scheduler(api, parsed, registry)
     return Rig(api, api.scheduler)

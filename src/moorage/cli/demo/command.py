@@ -31,7 +31,7 @@ async def _demo(configuration: Path) -> None:
 
     console = Console()
     registry = make_registry([manifests.PLUGIN])
-    config = parse_config(manifests.CONFIGURATION, registry_points=registry.points)
+    config = parse_config(manifests.CONFIGURATION, known=registry.known)
     options = ClusterOptions(manifests.nodes(), config=configuration, plugins=(manifests.PLUGIN,))
     console.print("starting an API server, eight nodes, controllers and the scheduler in this process ...")
     async with embedded_cluster(options) as cluster:

@@ -26,6 +26,9 @@ IN_PROGRESS = unresolvable("waiting for the preemption for this pod to be finish
 class DefaultPreemption:
     """PostFilter: nominate the node where evicting pods of lower priority costs least."""
 
+    args_type = DefaultPreemptionArgs
+    reads = (PodDisruptionBudget,)
+
     def __init__(self, args: DefaultPreemptionArgs, handle: Handle) -> None:
         self._args = args
         self._handle = handle

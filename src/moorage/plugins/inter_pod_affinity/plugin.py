@@ -31,6 +31,10 @@ P = TypeVar("P")
 class InterPodAffinity:
     """Required terms filter, preferred ones score; those of pods already there count as well."""
 
+    args_type = InterPodAffinityArgs
+    default_weight = 2
+    reads = (Namespace,)
+
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:
         self._hard_weight = args.hard_pod_affinity_weight
         self._ignores_preferred_of_existing = args.ignore_preferred_terms_of_existing_pods

@@ -20,6 +20,7 @@ _STATE = "NodeResourcesBalancedAllocation"
 class NodeResourcesBalancedAllocation:
     """Score by how much the pod evens out the shares of resources in use: about 75 if not at all."""
 
+    args_type = NodeResourcesBalancedAllocationArgs
     score_scope = Scope.NODE_AND_PODS
 
     def __init__(self, args: NodeResourcesBalancedAllocationArgs, _handle: Handle) -> None:

@@ -35,6 +35,8 @@ _CORE = (CPU, MEMORY, EPHEMERAL_STORAGE)
 class NodeResourcesFit:
     """Filter on free resources and pod slots; Score by a strategy over the resources the profile names."""
 
+    args_type = NodeResourcesFitArgs
+    group_points = ("placementScore",)
     filter_scope = Scope.NODE_AND_PODS
     score_scope = Scope.NODE_AND_PODS
 

@@ -16,7 +16,7 @@ from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scores, Verdicts
 from moorage.framework.status import SKIP, Status, error
-from moorage.objects import Node, Pod
+from moorage.objects import Node, Pod, ReplicaSet, ReplicationController, Service, StatefulSet
 from moorage.plugins.topology_spread import hints
 from moorage.plugins.topology_spread.constraints import HARD, SOFT, Constraint, compile_constraints
 from moorage.plugins.topology_spread.defaults import SYSTEM_DEFAULTS, DefaultSelectors
@@ -31,6 +31,10 @@ _encode = msgspec.msgpack.Encoder().encode
 
 class PodTopologySpread:
     """Keeps matching pods evenly spread: hard constraints filter, soft ones score."""
+
+    args_type = PodTopologySpreadArgs
+    default_weight = 2
+    reads = (ReplicaSet, ReplicationController, Service, StatefulSet)
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:
         self._is_system_defaulted = args.defaulting_type == "System"

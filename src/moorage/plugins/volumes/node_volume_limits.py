@@ -14,7 +14,15 @@ from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Verdicts
 from moorage.framework.status import SKIP, Status, unschedulable
-from moorage.objects import CSIDriver, CSINode, PersistentVolumeClaim, Pod, VolumeAttachment
+from moorage.objects import (
+    CSIDriver,
+    CSINode,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    Pod,
+    StorageClass,
+    VolumeAttachment,
+)
 from moorage.plugins.volumes.attachable import Attachable, AttachableVolumes, NodeVolumes, may_attach
 from moorage.plugins.volumes.claims import uses_claim
 from moorage.plugins.volumes.csi_migration import in_tree_plugin
@@ -40,6 +48,8 @@ class Wanted(NamedTuple):
 
 class NodeVolumeLimits:
     """Counts a node's volumes by driver against the limits its CSINode states; some drivers have to be there at all."""
+
+    reads = (CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
 
     def __init__(self, _args: object, handle: Handle) -> None:
         snapshot = handle.snapshot

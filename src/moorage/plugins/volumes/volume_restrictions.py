@@ -52,6 +52,8 @@ class Restrictions:
 class VolumeRestrictions:
     """Keeps pods off nodes where their disks are taken, and off all nodes while their ReadWriteOncePod claims are."""
 
+    reads = (PersistentVolumeClaim,)
+
     def __init__(self, _args: object, handle: Handle) -> None:
         self._objects = handle.snapshot.objects
 

@@ -34,6 +34,8 @@ class Placement(NamedTuple):
 class VolumeZone:
     """Keeps pods near their bound volumes. Claims of ephemeral volumes are left to VolumeBinding."""
 
+    reads = (PersistentVolume, PersistentVolumeClaim, StorageClass)
+
     def __init__(self, _args: object, handle: Handle) -> None:
         self._objects = handle.snapshot.objects
 

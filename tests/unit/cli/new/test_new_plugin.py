@@ -11,7 +11,7 @@ from moorage.cli.main import app
 from moorage.cli.new.names import names
 from moorage.cli.new.package import POINTS, files
 from moorage.config import load_config
-from moorage.config.points import IN_TREE_POINTS
+from moorage.config.points import IN_TREE_POINTS, KnownPlugins
 from moorage.errors import InputError
 
 ROOT = Path(__file__).parents[4]
@@ -119,7 +119,7 @@ def test_the_configuration_enables_the_plugin_at_each_of_its_points(packages: Pa
     name = f"Plugin{number}"
     file = packages / f"scheduler{number}.yaml"
     (profile,) = load_config(
-        file.read_text(), source=str(file), registry_points={**IN_TREE_POINTS, name: served}
+        file.read_text(), source=str(file), known=KnownPlugins({**IN_TREE_POINTS, name: served})
     ).profiles
     assert profile.scheduler_name == f"plugin{number}"
     for point in served:

@@ -1,6 +1,7 @@
 """The VolumeBinding plugin at its extension points."""
 
 from collections.abc import Awaitable, Sequence
+from types import MappingProxyType
 
 import numpy as np
 
@@ -12,6 +13,14 @@ from moorage.framework.events import EventHint
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scores, Verdicts
 from moorage.framework.status import INDIFFERENT, SKIP, Status, error
+from moorage.objects import (
+    CSIDriver,
+    CSINode,
+    CSIStorageCapacity,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
 from moorage.plugins.volumes.binding.affinity import Reachability, VolumeAffinities
 from moorage.plugins.volumes.binding.claims import pod_claims
 from moorage.plugins.volumes.binding.finding import VolumeSearch
@@ -32,6 +41,10 @@ _POD_CHECK_SECONDS = 10.0
 
 class VolumeBinding:
     """Finds a volume for every claim of a pod, reserves it with the decision, and has it bound before the pod is."""
+
+    args_type = VolumeBindingArgs
+    reads = (CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass)
+    writes = MappingProxyType({PersistentVolume: ("patch",), PersistentVolumeClaim: ("patch",)})
 
     def __init__(self, args: VolumeBindingArgs, handle: Handle) -> None:
         self._handle = handle

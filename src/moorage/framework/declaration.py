@@ -1,0 +1,118 @@
+"""What a plugin class says about itself. Everything that is known of a plugin stands on its class."""
+
+import inspect
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from moorage.config.ownargs import field_types
+from moorage.errors import InputError
+from moorage.framework.handle import Handle
+from moorage.framework.points import POINTS
+
+#: What makes a plugin: the class, or a function that says in its return annotation which class it makes.
+Factory = Callable[..., Any]
+
+
+@dataclass(frozen=True)
+class Declaration:
+    """One plugin as registered."""
+
+    name: str
+    factory: Factory
+    plugin: type
+    #: The extension points it serves.
+    points: frozenset[str]
+    #: The dataclass or msgspec Struct that its arguments are read into; None: it gets what the file says.
+    args_type: type | None
+    #: What it weighs at Score where the configuration says nothing.
+    default_weight: int
+
+    @property
+    def identity(self) -> tuple[str, str]:
+        """Where it is written: the same class reached by two ways is one plugin."""
+        try:
+            file = str(Path(inspect.getfile(self.plugin)).resolve())
+        except (TypeError, OSError):
+            file = self.plugin.__module__
+        return file, self.plugin.__qualname__
+
+    def make(self, args: Any, handle: Handle) -> Any:
+        """An instance. A parameter gets what it asks for by name; two positional ones get arguments and handle."""
+        positional, named = self._wanted()
+        given: Mapping[str, Any] = {"args": args, "handle": handle}
+        return self.factory(*(given[name] for name in positional), **{name: given[name] for name in named})
+
+    def _wanted(self) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """What to pass by place and by name."""
+        parameters = list(inspect.signature(self.factory).parameters.values())
+        places = [one for one in parameters if one.kind in (one.POSITIONAL_ONLY, one.POSITIONAL_OR_KEYWORD)]
+        named = [one for one in parameters if one.kind is one.KEYWORD_ONLY]
+        asked = [one.name for one in (*places, *named) if one.name in ("args", "handle")]
+        strangers = [one for one in (*places, *named) if one.name not in asked and one.default is one.empty]
+        if not strangers and not any(one.kind is one.POSITIONAL_ONLY for one in places):
+            if asked or not any(one.kind is one.VAR_POSITIONAL for one in parameters):
+                return (), tuple(asked)
+            return ("args", "handle"), ()
+        required = [one for one in places if one.default is one.empty]
+        if len(places) >= 2 and len(required) <= 2 and not any(one.default is one.empty for one in named):
+            return ("args", "handle"), ()
+        names = ", ".join(one.name for one in strangers)
+        raise InputError(f"it is made with ({names}); ask for `args`, `handle`, both (in this order) or nothing")
+
+
+def declared(plugin: Factory, name: str = "") -> Declaration:
+    """What a class, or a function that makes one, says. Raises InputError where that cannot be."""
+    made = plugin if isinstance(plugin, type) else _made_by(plugin)
+    name = name or plugin_name(made)
+    points = served_points(made)
+    if not points:
+        known = ", ".join(POINTS)
+        raise InputError(f'plugin "{name}" serves no extension point: it has none of the methods of {known}')
+    args_type = getattr(made, "args_type", None)
+    if args_type is not None:
+        try:
+            field_types(args_type)
+        except (InputError, TypeError) as error:
+            raise InputError(f'plugin "{name}": {error}') from None
+    weight = getattr(made, "default_weight", 1)
+    if not isinstance(weight, int) or isinstance(weight, bool) or weight < 1:
+        raise InputError(f'plugin "{name}": default_weight is {weight!r}: expected an integer above 0')
+    return Declaration(name, plugin, made, points, args_type, weight)
+
+
+def plugin_name(plugin: type) -> str:
+    """The `name` the class gives itself, or the name of the class."""
+    own: str = getattr(plugin, "name", "") or plugin.__name__
+    return own
+
+
+def served_points(plugin: type) -> frozenset[str]:
+    """The extension points whose methods the class has, and those of placing groups that it names in `group_points`.
+
+    Those that it serves only where a feature is on (`points_by_feature`) are left out.
+    """
+    served = {point for point, contracts in POINTS.items() if any(_has_methods(plugin, one) for one in contracts)}
+    by_feature: Mapping[str, Iterable[str]] = getattr(plugin, "points_by_feature", {})
+    gated = {point for points in by_feature.values() for point in points}
+    return frozenset(served - gated | set(getattr(plugin, "group_points", ())))
+
+
+def _made_by(factory: Factory) -> type:
+    name = getattr(factory, "__qualname__", repr(factory))
+    if not callable(factory):
+        raise InputError(f"{factory!r} is neither a class nor a function that makes a plugin")
+    try:
+        made = typing.get_type_hints(factory).get("return")
+    except (NameError, TypeError) as error:
+        raise InputError(f"the annotations of {name} cannot be read: {error}") from None
+    if not isinstance(made, type) or made is type(None):
+        raise InputError(f"{name} must say which class it makes: def {name}(args, handle) -> MyPlugin")
+    return made
+
+
+def _has_methods(plugin: type, contract: type) -> bool:
+    wanted: Mapping[str, Any] = {n: m for n, m in vars(contract).items() if callable(m) and not n.startswith("_")}
+    return all(callable(getattr(plugin, name, None)) for name in wanted)
