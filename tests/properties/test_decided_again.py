@@ -259,9 +259,7 @@ def dreaming(share: int) -> Engine:
     registry.register(Dreamer)
     document = config()
     profile = {**document["profiles"][0], "plugins": {"multiPoint": {"enabled": [{"name": "Dreamer"}]}}}
-    parsed = parse_config(
-        {**document, "profiles": [profile], "percentageOfNodesToScore": share}, registry_points=registry.points
-    )
+    parsed = parse_config({**document, "profiles": [profile], "percentageOfNodesToScore": share}, known=registry.known)
     nodes = [make_node(f"n{number:03}", ["room for 2"]) for number in range(120)]
     return make_engine(Snapshot.of([*SURROUNDINGS, *nodes]), parsed, registry=registry, now=lambda: NOW, seed=11)
 

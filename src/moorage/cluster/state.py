@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from moorage.cluster.boundlabels import BoundLabels
-from moorage.columns import PodInfo, Snapshot
+from moorage.columns import PodInfo, Snapshot, Tentative
 from moorage.objects import Pod
 
 
@@ -20,6 +20,22 @@ class ClusterState:
         self._pending: dict[str, PodInfo] = {}
         self._labels = BoundLabels()
 
+    def tentative(self) -> Tentative:
+        """A block in which pods may be placed and taken away for a while: `with state.tentative() as t: ...; t.keep()`.
+
+        At its end everything is as before, unless it was kept. Blocks may stand inside each other. Whatever else
+        follows the cluster can join: see moorage.columns.tentative.
+        """
+        return self.snapshot.tentative()
+
+    def _changing(self, uid: str) -> None:
+        """What we hold about the pod is about to change."""
+        undo = self.snapshot.undo
+        if undo is not None:
+            undo.save_key(self._counted, uid)
+            undo.save_key(self._pending, uid)
+            undo.save(self._assumed)
+
     # Pods without a node, as the API server has them now.
 
     def pending(self, uid: str) -> PodInfo | None:
@@ -28,10 +44,12 @@ class ClusterState:
 
     def set_pending(self, pod: PodInfo) -> None:
         """A pod without a node came or changed."""
+        self._changing(pod.uid)
         self._pending[pod.uid] = pod
 
     def remove_pending(self, uid: str) -> PodInfo | None:
         """The pod has a node now, or is gone. None if it was not known."""
+        self._changing(uid)
         return self._pending.pop(uid, None)
 
     # Pods with a node.
@@ -39,6 +57,7 @@ class ClusterState:
     def set_assigned(self, pod: Pod) -> PodInfo:
         """The API server has the pod on a node: confirms an assumption, wherever that placed it."""
         uid = pod.metadata.uid
+        self._changing(uid)
         if self._assumed.pop(uid, None) is not None:
             self._labels.learn(pod, self.snapshot.nodes.get(pod.spec.node_name))
         before = self._counted.get(uid)
@@ -56,6 +75,7 @@ class ClusterState:
 
     def remove_assigned(self, uid: str) -> PodInfo | None:
         """The pod is gone from its node. None if it was not known there."""
+        self._changing(uid)
         self._assumed.pop(uid, None)
         before = self._counted.pop(uid, None)
         if before is not None:
@@ -71,6 +91,7 @@ class ClusterState:
     def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
         """Count the pod on the node from now on; returns it as it will be once bound."""
         bound = self._bound(pod, node_name)
+        self._changing(pod.uid)
         self.snapshot.nominations.forget(pod)
         self.snapshot.nodes.add_pod(bound, node_name)
         self._counted[pod.uid] = self._assumed[pod.uid] = bound
@@ -78,6 +99,7 @@ class ClusterState:
 
     def forget(self, uid: str) -> bool:
         """Undo an assumption. False where there is none: it was confirmed, or forgotten before."""
+        self._changing(uid)
         assumed = self._assumed.pop(uid, None)
         if assumed is None:
             return False

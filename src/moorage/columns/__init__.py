@@ -10,6 +10,7 @@ from moorage.columns.pods import LabelGroup, PodClass, PodInfo
 from moorage.columns.snapshot import Snapshot
 from moorage.columns.store import ObjectStore
 from moorage.columns.table import NodeTable, Rows
+from moorage.columns.tentative import Tentative, UndoLog
 
 __all__ = [
     "ChangeLog",
@@ -22,4 +23,6 @@ __all__ = [
     "PodInfo",
     "Rows",
     "Snapshot",
+    "Tentative",
+    "UndoLog",
 ]

@@ -29,6 +29,8 @@ class ChangeLog(Generic[T]):
         self._entries: list[T] = []
         self._first = 0
         self._keep = keep
+        #: While it is, nothing is dropped: a large group must not make every reader start afresh.
+        self.is_held = False
 
     @property
     def position(self) -> int:
@@ -38,9 +40,10 @@ class ChangeLog(Generic[T]):
     def append(self, entry: T) -> None:
         """Add an entry; drops the older half once there are twice as many as we keep."""
         self._entries.append(entry)
-        if len(self._entries) > 2 * self._keep:
-            del self._entries[: self._keep]
-            self._first += self._keep
+        if len(self._entries) > 2 * self._keep and not self.is_held:
+            dropped = (len(self._entries) // self._keep - 1) * self._keep
+            del self._entries[:dropped]
+            self._first += dropped
 
     def since(self, position: int) -> list[T] | None:
         """The entries from that position on, or None where they are partly gone."""

@@ -1,6 +1,7 @@
 """One node with the pods on it: what row-by-row plugins see, and what dry runs copy and change."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from moorage.columns.pods import PodInfo
 from moorage.objects import Node, Taint
@@ -92,6 +93,14 @@ class NodeInfo:
         twin.ports = dict(self.ports)
         twin.image_names = self.image_names
         return twin
+
+    def held(self) -> tuple[object, ...]:
+        """Everything that pods brought, order and all, for `put_back`."""
+        return dict(self.pods), dict(self.requested), dict(self.ports), self.scored_cpu, self.scored_memory
+
+    def put_back(self, held: tuple[Any, ...]) -> None:
+        """Have what was there when it was asked for with `held`."""
+        self.pods, self.requested, self.ports, self.scored_cpu, self.scored_memory = held
 
     def _count(self, pod: PodInfo, sign: int) -> None:
         request = pod.request

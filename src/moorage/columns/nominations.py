@@ -1,6 +1,7 @@
 """Pods that preemption has promised a node, until they are scheduled."""
 
 from moorage.columns.pods import PodInfo
+from moorage.columns.tentative import UndoLog
 
 
 class Nominations:
@@ -9,6 +10,7 @@ class Nominations:
     def __init__(self) -> None:
         self._by_node: dict[str, dict[str, PodInfo]] = {}
         self._node_of: dict[str, str] = {}
+        self.undo: UndoLog | None = None
 
     def __len__(self) -> int:
         return len(self._node_of)
@@ -16,13 +18,16 @@ class Nominations:
     def nominate(self, pod: PodInfo, node_name: str) -> None:
         """Promise the pod that node, instead of any it was promised before."""
         self.forget(pod)
+        self._save(node_name)
         self._node_of[pod.uid] = node_name
         self._by_node.setdefault(node_name, {})[pod.uid] = pod
 
     def forget(self, pod: PodInfo) -> None:
         """The pod waits for no node any more."""
-        node_name = self._node_of.pop(pod.uid, None)
+        node_name = self._node_of.get(pod.uid)
         if node_name is not None:
+            self._save(node_name)
+            del self._node_of[pod.uid]
             waiting = self._by_node[node_name]
             del waiting[pod.uid]
             if not waiting:
@@ -39,3 +44,10 @@ class Nominations:
     def nodes(self) -> list[str]:
         """The nodes promised to somebody."""
         return list(self._by_node)
+
+    def _save(self, node_name: str) -> None:
+        if self.undo is not None:
+            self.undo.save(self._node_of)
+            self.undo.save(self._by_node)
+            if node_name in self._by_node:
+                self.undo.save(self._by_node[node_name])

@@ -6,6 +6,7 @@ from moorage.columns.nominations import Nominations
 from moorage.columns.pods import PodIndex, PodInfo
 from moorage.columns.store import ObjectStore
 from moorage.columns.table import NodeTable
+from moorage.columns.tentative import Tentative, UndoLog
 from moorage.objects import KubeObject, Namespace, Node, Pod
 from moorage.values.requests import DEFAULT_RULES, RequestRules
 
@@ -20,6 +21,15 @@ class Snapshot:
         self.pods = PodIndex(rules)
         self.objects = ObjectStore()
         self.nominations = Nominations()
+        #: Where changes are written down while a tentative block is open: other maps may join.
+        self.undo: UndoLog | None = None
+
+    def tentative(self) -> Tentative:
+        """A block in which pods, promises and objects may change for a while: `with snapshot.tentative() as t: ...`.
+
+        At its end everything is as before, unless `t.keep()` was called. Nodes themselves may not change inside.
+        """
+        return Tentative(self, self.nodes, self.nominations, self.objects)
 
     @classmethod
     def of(cls, objects: Iterable[KubeObject], rules: RequestRules = DEFAULT_RULES) -> "Snapshot":

@@ -6,6 +6,7 @@ An assumed object stands in for the API server's version of it until that versio
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
+from moorage.columns.tentative import UndoLog
 from moorage.objects import KubeObject
 
 T = TypeVar("T", bound=KubeObject)
@@ -18,12 +19,14 @@ class ObjectStore:
         self._objects: dict[type[KubeObject], dict[str, KubeObject]] = {}
         self._assumed: dict[type[KubeObject], dict[str, KubeObject]] = {}
         self._versions: dict[type[KubeObject], int] = {}
+        self.undo: UndoLog | None = None
         self._indexes: dict[tuple[type[KubeObject], Callable[..., str]], tuple[int, dict[str, list[KubeObject]]]] = {}
 
     def set(self, item: KubeObject) -> None:
         """Add or replace an object, as the API server has it now."""
         kind = type(item)
         key = item.key
+        self._save(kind, key, whole=True)
         before = self._objects.setdefault(kind, {}).get(key)
         self._objects[kind][key] = item
         if before is None or before.metadata.resource_version != item.metadata.resource_version:
@@ -33,17 +36,20 @@ class ObjectStore:
     def remove(self, item: KubeObject) -> None:
         """The object is gone from the API server."""
         kind = type(item)
+        self._save(kind, item.key, whole=True)
         self._objects.get(kind, {}).pop(item.key, None)
         self._assumed.get(kind, {}).pop(item.key, None)
         self._moved(kind)
 
     def assume(self, item: KubeObject) -> None:
         """Use this version until the API server's changes: what we are about to write counts from now on."""
+        self._save(type(item), item.key)
         self._assumed.setdefault(type(item), {})[item.key] = item
         self._moved(type(item))
 
     def restore(self, item: KubeObject) -> None:
         """Drop an assumption: the API server's version counts again."""
+        self._save(type(item), item.key)
         self._assumed.get(type(item), {}).pop(item.key, None)
         self._moved(type(item))
 
@@ -83,3 +89,12 @@ class ObjectStore:
 
     def _moved(self, kind: type[KubeObject]) -> None:
         self._versions[kind] = self._versions.get(kind, 0) + 1
+
+    def _save(self, kind: type[KubeObject], key: str, *, whole: bool = False) -> None:
+        """Remember the way back; `whole` where the order of the objects may change."""
+        if self.undo is None:
+            return
+        self.undo.record(lambda: self._moved(kind))
+        self.undo.save_key(self._assumed.setdefault(kind, {}), key)
+        if whole:
+            self.undo.save(self._objects.setdefault(kind, {}))

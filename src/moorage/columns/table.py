@@ -5,6 +5,7 @@ look at all). Only this module writes either.
 """
 
 from collections.abc import Iterator
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
@@ -18,6 +19,7 @@ from moorage.columns.nodes import NodeInfo
 from moorage.columns.pods import PodInfo
 from moorage.columns.resources import Column, ResourceColumns
 from moorage.columns.tallies import PodTallies
+from moorage.columns.tentative import UndoLog
 from moorage.objects import Node, Taint
 
 Rows = NDArray[np.intp]
@@ -58,6 +60,7 @@ class NodeTable:
         self._taint_set_of: dict[tuple[Taint, ...], int] = {(): 0}
         self._free: list[int] = []
         self._rows: Rows | None = None
+        self._undo: UndoLog | None = None
 
     def __len__(self) -> int:
         """How many nodes there are."""
@@ -116,6 +119,7 @@ class NodeTable:
 
     def set_node(self, node: Node) -> NodeInfo:
         """Add a node or take over its new version."""
+        self._refuse_tentative()
         row = self._row_for(node.metadata.name)
         info = self.infos[row]
         fresh = not self.alive[row]
@@ -132,6 +136,7 @@ class NodeTable:
 
     def remove_node(self, name: str) -> None:
         """The node is gone. Pods still there keep its row as a ghost that nobody sees."""
+        self._refuse_tentative()
         row = self.row_of.get(name)
         if row is None or not self.alive[row]:
             return
@@ -146,6 +151,9 @@ class NodeTable:
         """Count a pod on a node, which may not be there yet."""
         row = self._row_for(node_name)
         info = self.infos[row]
+        if self._undo is not None:
+            self._remember(self._undo, info)
+            self._undo.record(partial(self.remove_pod, pod, node_name))
         info.add_pod(pod)
         self._count(row, info, pod, 1)
 
@@ -153,13 +161,47 @@ class NodeTable:
         """Stop counting a pod on a node."""
         row = self.row_of[node_name]
         info = self.infos[row]
+        if self._undo is not None:
+            self._remember(self._undo, info)
+            self._undo.record(partial(self.add_pod, pod, node_name))
         info.remove_pod(pod)
         self._count(row, info, pod, -1)
         self._release(row)
 
     def renew_pod(self, pod: PodInfo) -> None:
         """Take over a newer version of a pod that is here. It must share the class and groups of the one before."""
-        self.infos[self.row_of[pod.spec.node_name]].pods[pod.uid] = pod
+        info = self.infos[self.row_of[pod.spec.node_name]]
+        if self._undo is not None:
+            self._remember(self._undo, info)
+        info.pods[pod.uid] = pod
+
+    # --------------------------------------------------------------------------------------------- for a while only
+
+    @property
+    def undo(self) -> UndoLog | None:
+        """Where changes are written down while a tentative block is open."""
+        return self._undo
+
+    @undo.setter
+    def undo(self, log: UndoLog | None) -> None:
+        self._undo = log
+        self.pod_changes.is_held = log is not None
+
+    def _remember(self, undo: UndoLog, info: NodeInfo) -> None:
+        """In the end what pods brought to the row is as it was, order and all."""
+        if undo.is_first(info):
+            undo.record(partial(self._put_back, info.name, info.held()))
+
+    def _put_back(self, node_name: str, held: tuple[object, ...]) -> None:
+        row = self.row_of.get(node_name)
+        if row is not None:
+            self.infos[row].put_back(held)
+
+    def _refuse_tentative(self) -> None:
+        if self._undo is not None:
+            raise RuntimeError("nodes do not change in a tentative block: only pods, promises and objects do")
+
+    # -------------------------------------------------------------------------------------------------------- counts
 
     def _count(self, row: int, info: NodeInfo, pod: PodInfo, sign: int) -> None:
         self.resources.pods_changed(row, info, pod)
