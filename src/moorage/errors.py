@@ -10,6 +10,15 @@
 A pod that does not fit is not an error: that is a Status (moorage.framework.status).
 """
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """'; did you mean X?' with the known name nearest to a misspelt one; "" where none is near."""
+    near = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {near[0]}?" if near else ""
+
 
 class MoorageError(Exception):
     """The root: catch this to catch everything that is ours."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import errno
 import logging
 import secrets
 import ssl
@@ -102,7 +103,9 @@ class ApiServer:
         except OSError as error:
             await self.__aexit__(None, None, None)
             where = f"{options.bind_address}:{options.port}"
-            raise InputError(f"cannot listen: {error.strerror or error}", where=where) from error
+            taken = "the port is taken; --port names another, or 0 for any free one"
+            why = taken if error.errno == errno.EADDRINUSE else error.strerror or error
+            raise InputError(f"cannot listen: {why}", where=where) from error
         cleaners = (NamespaceCleaner(self.registry), DefinitionCleaner(self.registry))
         self._background = asyncio.gather(*(cleaner.run() for cleaner in cleaners), self._close_idle())
         host = _LOOPBACK.get(options.bind_address, options.bind_address)

@@ -15,7 +15,7 @@ from moorage.config.args import ARGS_TYPES
 from moorage.config.fields import Fault, child, shown
 from moorage.config.ownargs import read_args
 from moorage.config.types import API_VERSION, KIND, KubeSchedulerConfiguration, PluginConfig, ProfileSection
-from moorage.errors import InputError
+from moorage.errors import InputError, did_you_mean
 from moorage.values.duration import Duration
 
 # Integers without bounds of their own are those of core/v1 structs, where they are int32.
@@ -146,7 +146,8 @@ class _Decoder:
         for name, item in value.items():
             field = fields.get(self.name(name))
             if field is None:
-                self.fail(child(path, name), UNKNOWN_FIELD)
+                hint = did_you_mean(str(name), (field.encode_name for field in kind.fields))
+                self.fail(child(path, name), f"{UNKNOWN_FIELD}{hint}")
             elif item is not None or _is_duration(field.type):
                 decoded = self.value(item, field.type, child(path, name))
                 if decoded is not _REMOVED:

@@ -4,7 +4,6 @@ Plugins listed at a point that multiPoint brings too come first, then the rest o
 listed: so listing a default plugin at a point moves it to that point's front.
 """
 
-import difflib
 from collections.abc import Iterator, Mapping
 
 import msgspec
@@ -13,6 +12,7 @@ from moorage.config.defaults import ALL
 from moorage.config.fields import Fault
 from moorage.config.points import EXTENSION_POINTS, KnownPlugins, PluginPoints
 from moorage.config.types import Plugin, Plugins, PluginSet
+from moorage.errors import did_you_mean
 
 _HIGHEST_SCORE = 100
 _MAX_INT64 = 2**63 - 1
@@ -82,8 +82,8 @@ def no_such_plugin(name: str, known: KnownPlugins) -> str:
     """Why there is no plugin of this name, and what to do."""
     if name in known.broken:
         return f'plugin "{name}" is broken: {known.broken[name]}'
-    near = difflib.get_close_matches(name, known.points, n=1)
-    cure = f"; did you mean {near[0]}?" if near else "; a plugin that is not built in must be registered"
+    registered = "; one that is not built in must be registered (--plugin, or an entry point)"
+    cure = did_you_mean(name, known.points) or registered
     return f'plugin "{name}" does not exist{cure}'
 
 

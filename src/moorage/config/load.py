@@ -15,6 +15,7 @@ from moorage.config.fields import ConfigErrors, Fault
 from moorage.config.gates import DEFAULT_FEATURES, Features
 from moorage.config.points import IN_TREE, KnownPlugins, points_with
 from moorage.config.types import (
+    KIND,
     ClientConnection,
     Extender,
     KubeSchedulerConfiguration,
@@ -82,7 +83,7 @@ def load_config(
     except InputError as error:
         raise ConfigErrors([Fault("", error.problem, "decode")], source=source) from None
     if document is None:
-        raise ConfigErrors([Fault("", "the file is empty", "decode")], source=source)
+        raise ConfigErrors([Fault("", f"the file is empty; expected a {KIND}", "decode")], source=source)
     if not yaml.looks_like_json(text):
         document = _numbers_as_in_json(document)
     return parse_config(document, source=source, known=known, features=features)

@@ -4,7 +4,6 @@ Fields are matched by the names the type has; those of a dataclass also in Kuber
 """
 
 import dataclasses
-import difflib
 import re
 import typing
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ from typing import Any
 import msgspec
 
 from moorage.config.fields import Fault, child, shown
-from moorage.errors import InputError
+from moorage.errors import InputError, did_you_mean
 
 _AT = re.compile(r" - at `\$?([^`]*)`$")
 
@@ -73,10 +72,8 @@ def _camel(name: str) -> str:
 
 
 def _unknown(name: str, types: Mapping[str, Any]) -> str:
-    near = difflib.get_close_matches(name, types, n=1)
-    if near:
-        return f"unknown field; did you mean {near[0]}?"
-    return f"unknown field; expected {' or '.join(types)}" if types else "unknown field; the plugin takes none"
+    expected = f"; expected {' or '.join(types)}" if types else "; the plugin takes none"
+    return f"unknown field{did_you_mean(name, types) or expected}"
 
 
 def _converted(item: Any, kind: Any, path: str, faults: list[Fault]) -> Any:

@@ -41,7 +41,7 @@ def convert_policy(text: str | bytes, *, source: str = "") -> Conversion:
     _check_type_meta(document, faults)
     policy = None if faults else decode_section(document, old.Policy, faults, fold_case=True)
     # Policy files were not read strictly: many have fields that meant nothing, like an extender's apiVersion.
-    unknown = [fault for fault in faults if fault.problem == UNKNOWN_FIELD]
+    unknown = [fault for fault in faults if fault.problem.startswith(UNKNOWN_FIELD)]
     if policy is None or len(faults) > len(unknown):
         raise ConfigErrors(faults, source=source)
     converter = _Converter()

@@ -9,7 +9,7 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
-from moorage.errors import InputError
+from moorage.errors import InputError, did_you_mean
 
 
 def load_class(reference: str) -> type:
@@ -23,7 +23,8 @@ def load_class(reference: str) -> type:
         raise InputError(f"cannot import {module_name}: {told(error)}", where=f"--plugin {reference}") from error
     found = getattr(module, class_name, None)
     if not isinstance(found, type):
-        raise InputError(f"{module_name} has no class {class_name}", where=f"--plugin {reference}")
+        hint = did_you_mean(class_name, (name for name, value in vars(module).items() if isinstance(value, type)))
+        raise InputError(f"{module_name} has no class {class_name}{hint}", where=f"--plugin {reference}")
     return found
 
 

@@ -19,7 +19,8 @@ def load_shapes(path: Path, *, count: int = 1) -> list[NodeShape]:
     try:
         documents = yaml.load_all(path.read_bytes())
     except OSError as error:
-        raise InputError(f"cannot be read: {error.strerror}", where=str(path)) from error
+        shape = "; a shape is written like cpu=4,memory=16Gi" if not path.suffix else ""
+        raise InputError(f"cannot be read: {error.strerror}{shape}", where=f"--node {path}") from error
     except InputError as error:
         raise InputError(error.problem, where=f"{path}: {error.where}" if error.where else str(path)) from error
     shapes = [_shape(entry, count, where) for document in documents for entry, where in _entries(document, str(path))]

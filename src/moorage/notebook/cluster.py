@@ -1,14 +1,13 @@
 """The cluster that `moorage.load` and `moorage.connect` give."""
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from moorage.columns import Snapshot
-from moorage.errors import InputError
+from moorage.errors import InputError, did_you_mean
 from moorage.notebook.live import list_objects
 from moorage.notebook.reading import Source, read_objects
 from moorage.objects import KubeObject, Node, Pod
@@ -146,8 +145,7 @@ class LoadedCluster:
         key = name if "/" in name else f"default/{name}"
         if key in pods:
             return pods[key]
-        close = get_close_matches(key, pods, n=1)
-        hint = f": did you mean {close[0]}?" if close else f" (there are {len(pods)})"
+        hint = did_you_mean(key, pods) or f" (there are {len(pods)})"
         raise InputError(f'no pod "{key}" in this cluster{hint}', where="pod")
 
     def _pods(self) -> Sequence[Pod]:

@@ -8,13 +8,12 @@ a priority class. Kinds that scheduling does not read (a Deployment, a ConfigMap
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Final
 
 from moorage.apiserver.defaults.objects import default_node
 from moorage.apiserver.defaults.pods import default_pod
-from moorage.errors import InputError, ObjectError
+from moorage.errors import InputError, ObjectError, did_you_mean
 from moorage.kube.paths import RESOURCES
 from moorage.objects import KINDS, KubeObject, convert_object
 from moorage.values import yaml
@@ -107,8 +106,8 @@ def _known(where: str, tree: Mapping[str, Any]) -> Iterator[tuple[str, dict[str,
         raise InputError('expected the kind of an object, such as "Pod"', where=f"{where}: kind")
     if kind in KINDS:
         yield where, deepcopy(dict(tree))
-    elif kind not in RESOURCES and (close := get_close_matches(kind, [*KINDS, *RESOURCES], n=1)):
-        raise InputError(f'unknown kind "{kind}": did you mean {close[0]}?', where=f"{where}: kind")
+    elif kind not in RESOURCES and (hint := did_you_mean(kind, [*KINDS, *RESOURCES])):
+        raise InputError(f'unknown kind "{kind}"{hint}', where=f"{where}: kind")
 
 
 def _object(tree: dict[str, Any], where: str, classes: Mapping[str, Mapping[str, Any]]) -> KubeObject:

@@ -30,7 +30,7 @@ def test_every_fault_is_reported_with_its_path() -> None:
         "parallelism": 'expected an integer, got the text "many"',
         "leaderElection.leaseDuration": 'expected a duration such as "10s", got 15',
         "leaderElection.leaderElect": 'expected true or false, got the text "yes"',
-        "profiles[0].plugins.score.enabled[0].weigth": "unknown field",
+        "profiles[0].plugins.score.enabled[0].weigth": "unknown field; did you mean weight?",
         "profiles[0].schedulerName": "expected a string, got 5",
         "extenders[0].tlsConfig.caData": "expected base64",
     }
@@ -128,7 +128,7 @@ def test_whole_numbers_of_yaml_are_integers() -> None:
 @pytest.mark.parametrize(
     ("text", "line"),
     [
-        ("", "f.yaml: the file is empty"),
+        ("", "f.yaml: the file is empty; expected a KubeSchedulerConfiguration"),
         ("hello", 'f.yaml: expected a KubeSchedulerConfiguration, got the text "hello"'),
         ("a: 1\na: 2", 'f.yaml: line 2: key "a" is already set in this mapping'),
         (

@@ -84,7 +84,7 @@ def test_only_three_plugins() -> None:
 
 
 def test_every_wrong_name_is_reported_with_the_profile() -> None:
-    missing = "does not exist; a plugin that is not built in must be registered"
+    missing = "does not exist; one that is not built in must be registered (--plugin, or an entry point)"
     assert faults(
         filter={"enabled": enable("Nope", "ImageLocality", "NodeName", "NodeName")},
         multiPoint={"enabled": enable("Never")},

@@ -63,7 +63,7 @@ def test_plugins_and_configuration_go_along() -> None:
 
 
 def test_a_misspelt_name_is_answered_with_the_nearest() -> None:
-    with pytest.raises(InputError, match='no pod "default/wep" in this cluster: did you mean default/web'):
+    with pytest.raises(InputError, match='no pod "default/wep" in this cluster; did you mean default/web'):
         CLUSTER.decide("wep")
     with pytest.raises(InputError, match="expected one Pod, got Node"):
         CLUSTER.decide(_node("n"))

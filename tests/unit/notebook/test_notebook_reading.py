@@ -91,7 +91,7 @@ def test_what_is_handed_in_is_not_changed() -> None:
         ("a:\n b: [\n", "text: line 3: "),
         ("- 3\n- 4\n", "text: document 1: expected an object of Kubernetes, got int"),
         ("metadata:\n  name: a\n", 'text: kind: expected the kind of an object, such as "Pod"'),
-        ("apiVersion: v1\nkind: Pods\n", 'text: kind: unknown kind "Pods": did you mean Pod?'),
+        ("apiVersion: v1\nkind: Pods\n", 'text: kind: unknown kind "Pods"; did you mean Pod?'),
         ("apiVersion: v1\nkind: Pod\n", "text: Pod: metadata: expected an object with a name"),
         ("apiVersion: v1\nkind: Pod\nmetadata: {}\n", "text: Pod: metadata.name: expected a name"),
         (

@@ -1,6 +1,5 @@
 """The `moorage new` command."""
 
-import difflib
 from pathlib import Path
 from typing import Annotated
 
@@ -49,7 +48,7 @@ def plugin(
 def _points(given: str) -> list[str]:
     """The points in the order a pod meets them, each once, in whatever case or with whatever underscores given."""
     from moorage.cli.new.package import POINTS
-    from moorage.errors import InputError
+    from moorage.errors import InputError, did_you_mean
 
     known = {point.lower(): point for point in POINTS} | {"normalizescores": "normalizeScore", "sortkey": "queueSort"}
     wanted: set[str] = set()
@@ -58,9 +57,8 @@ def _points(given: str) -> list[str]:
         if bare == "all":
             return list(POINTS)
         if bare not in known:
-            close = difflib.get_close_matches(bare, known, n=1)
-            hint = f"did you mean {known[close[0]]}?" if close else f"expected one of {', '.join(POINTS)}, or all"
-            raise InputError(f'no extension point is called "{text.strip()}": {hint}', where="--points")
+            hint = did_you_mean(text.strip(), POINTS) or f": expected one of {', '.join(POINTS)}, or all"
+            raise InputError(f'no extension point is called "{text.strip()}"{hint}', where="--points")
         wanted.add(known[bare])
     if "normalizeScore" in wanted or "preScore" in wanted:
         wanted.add("score")

@@ -45,7 +45,7 @@ def test_what_cannot_be_a_package_is_refused(given: str) -> None:
 def test_a_misspelt_point_is_answered_with_the_nearest(tmp_path: Path) -> None:
     refused = _invoke("x", "--points", "filter,scor", "--into", str(tmp_path))
     assert refused.exit_code == 2
-    assert refused.stderr == '--points: no extension point is called "scor": did you mean score?\n'
+    assert refused.stderr == '--points: no extension point is called "scor"; did you mean score?\n'
     assert list(tmp_path.iterdir()) == []
 
 
