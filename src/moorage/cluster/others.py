@@ -37,6 +37,8 @@ class ObjectEvents:
         self._objects = objects
         self._queue = queue
         self._resource = RESOURCE_OF.get(kind)
+        if Resource.of(kind) in queue.registered_actions():
+            self._resource = Resource.of(kind)
 
     def added(self, new: KubeObject) -> None:
         """An object appeared."""

@@ -14,6 +14,7 @@ from moorage.queue import SchedulingQueue, pod_events
 
 ASSIGNED_POD_ADD: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
 ASSIGNED_POD_DELETE: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
+UNSCHEDULED_POD_ADD: Final = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
 
 
 class PodEvents:
@@ -35,6 +36,12 @@ class PodEvents:
         self._queue = queue
         self._profiles = profiles
         self._reject_waiting = reject_waiting
+        registered = queue.registered_actions()
+        #: Whether somebody asks for pods without a node by that name; no built-in plugin does.
+        self._siblings_listen = any(
+            registered.get(resource, Action(0)) & Action.ADD
+            for resource in (Resource.UNSCHEDULED_POD, Resource.UNSCHEDULABLE_POD)
+        )
 
     def added(self, new: Pod) -> None:
         """A pod appeared."""
@@ -97,6 +104,8 @@ class PodEvents:
         _ = pending.request
         self._cluster.set_pending(pending)
         self._queue.add(pending)
+        if self._siblings_listen:
+            self._queue.move_on_event(UNSCHEDULED_POD_ADD, None, new, only=lambda other: other.uid != pending.uid)
 
     def _update_pending(self, new: Pod) -> None:
         before = self._cluster.pending(new.metadata.uid)

@@ -1,22 +1,28 @@
 """What the queue needs to know of a profile: its PreEnqueue plugins, and the events that concern each plugin."""
 
-from typing import Final
+from typing import Any, Final
 
-from moorage.framework.points import EnqueueExtensions
+from moorage.framework.events import Action, EventHint, on
+from moorage.framework.kinds import kinds_read
 from moorage.framework.profile import Profile
-from moorage.queue import ProfileHints
+from moorage.framework.registrations import registrations_of
+from moorage.queue import ALL_EVENTS, ProfileHints
 
 #: A plugin can only keep a pod waiting from one of these points; of others no event need be known.
 _REJECTING_POINTS: Final = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
 
 
 def profile_hints(profile: Profile) -> ProfileHints:
-    """The registrations of a profile's plugins, in the order in which pods meet them."""
+    """The registrations of a profile's plugins, in the order in which pods meet them. Raises InputError."""
     rejecting = {one.name: one.plugin for point in _REJECTING_POINTS for one in profile.at(point)}
     return ProfileHints(
-        registrations={
-            name: tuple(plugin.events_to_register()) if isinstance(plugin, EnqueueExtensions) else None
-            for name, plugin in rejecting.items()
-        },
+        registrations={name: _registrations(name, plugin) for name, plugin in rejecting.items()},
         pre_enqueue=[(one.name, one.plugin.pre_enqueue) for one in profile.at("preEnqueue")],
     )
+
+
+def _registrations(name: str, plugin: Any) -> tuple[EventHint, ...] | None:
+    """What a plugin registered for; one that says nothing also hears of the kinds of its own that it reads."""
+    said = registrations_of(name, plugin)
+    own = [kind for kind in kinds_read(name, plugin) if kind.PLURAL]
+    return said if said is not None or not own else (*ALL_EVENTS, *(on(kind, Action.ALL) for kind in own))

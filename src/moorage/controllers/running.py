@@ -1,10 +1,10 @@
 """`run_controllers`: the controllers of a small cluster, on any API server, until cancelled."""
 
-import asyncio
 import time
 from collections.abc import Callable, Collection
 
 from moorage.config.types import DEFAULT_SCHEDULER_NAME
+from moorage.controllers import runtime
 from moorage.controllers.budgets import DisruptionController
 from moorage.controllers.deployments import DeploymentController
 from moorage.controllers.garbage import GarbageCollector
@@ -13,10 +13,7 @@ from moorage.controllers.namespaces import NamespaceController
 from moorage.controllers.nodes import NodeLifecycle, TaintEviction
 from moorage.controllers.podgc import PodGarbageCollector
 from moorage.controllers.replicasets import ReplicaSetController
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.informers import Informers
-from moorage.controllers.runtime.writer import Writer
+from moorage.controllers.runtime import Controller
 from moorage.controllers.stickyjobs import StickyJobController
 from moorage.controllers.volumes import (
     ClaimProtection,
@@ -26,8 +23,6 @@ from moorage.controllers.volumes import (
     VolumeProvisioner,
 )
 from moorage.errors import InputError
-from moorage.kube.lanes import Lanes
-from moorage.kube.recorder import EventRecorder
 from moorage.kube.transport import Client
 
 CONTROLLERS: tuple[type[Controller], ...] = (
@@ -66,22 +61,9 @@ async def run_controllers(
     `scheduler_name` is given to pods of StickyJobs whose template names none. `on_ready` is called once the cluster is
     known and work begins. Raises InputError for a name that is none.
     """
-    chosen = chosen_controllers(only)
-    recorder = EventRecorder(Lanes(client), controller="moorage-controllers")
-    cluster = Cluster(Informers(client), Writer(client), recorder, clock, scheduler_name)
-    controllers = [make(cluster) for make in chosen]
-    for controller in controllers:
-        await controller.prepare()
-    async with asyncio.TaskGroup() as group:
-
-        def begin() -> None:
-            for controller in controllers:
-                group.create_task(controller.run(), name=controller.name)
-            if on_ready is not None:
-                on_ready()
-
-        group.create_task(recorder.run(), name="controllers' events")
-        group.create_task(cluster.informers.run(on_synced=begin), name="controllers' informers")
+    await runtime.run_controllers(
+        client, chosen_controllers(only), clock=clock, scheduler_name=scheduler_name, on_ready=on_ready
+    )
 
 
 def chosen_controllers(only: Collection[str]) -> list[type[Controller]]:

@@ -4,9 +4,11 @@ Knows no plugin by name. What a plugin's author needs is importable from here; `
 """
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.errors import ApiError, InputError
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
-from moorage.framework.handle import Handle
+from moorage.framework.handle import Handle, Host, WaitingPod
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import (
     MAX_SCORE,
@@ -19,24 +21,33 @@ from moorage.framework.points import (
     Scores,
     Verdicts,
 )
-from moorage.framework.status import SKIP, Code, Status, error, unresolvable, unschedulable, wait
+from moorage.framework.status import SKIP, Code, Status, error, pending, unresolvable, unschedulable, wait
+from moorage.objects import KubeObject, Node, Pod, Struct, Untyped, custom_kind
+from moorage.values.requests import amount
 
 __all__ = [
     "MAX_SCORE",
     "MIN_SCORE",
     "SKIP",
     "Action",
+    "ApiError",
     "Code",
     "CycleState",
     "EventHint",
     "Handle",
     "Hint",
+    "Host",
+    "InputError",
+    "KubeObject",
+    "Node",
     "NodeInfo",
     "NodeNames",
+    "NodeStatuses",
     "NodeTable",
     "Nomination",
     "NormalizeByMax",
     "PermitAnswer",
+    "Pod",
     "PodInfo",
     "PostFilterAnswer",
     "Resource",
@@ -44,9 +55,15 @@ __all__ = [
     "Scope",
     "Scores",
     "Status",
+    "Struct",
+    "Untyped",
     "Verdicts",
+    "WaitingPod",
+    "amount",
+    "custom_kind",
     "error",
     "on",
+    "pending",
     "unresolvable",
     "unschedulable",
     "wait",

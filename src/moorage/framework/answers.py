@@ -99,7 +99,7 @@ def post_filter_verdict(name: str, plugin: Any, answer: Any) -> PostFilterAnswer
 
 def wrong(name: str, plugin: Any, point: str, problem: str) -> PluginError:
     """The error that an answer becomes which the point does not allow: the line is that of the plugin's method."""
-    return PluginError(name, point, problem, where=_definition(getattr(plugin, CONTRACTS[point].method, None)))
+    return PluginError(name, point, problem, where=definition(getattr(plugin, CONTRACTS[point].method, None)))
 
 
 def broken(plugin: str, point: str, problem: Exception | str) -> PluginError:
@@ -109,7 +109,7 @@ def broken(plugin: str, point: str, problem: Exception | str) -> PluginError:
     if isinstance(problem, str | ApiError):
         # A refusal of the API server is no mistake of the plugin's.
         return PluginError(plugin, point, str(problem))
-    return PluginError(plugin, point, f"{type(problem).__name__}: {problem}", where=_raised_at(problem.__traceback__))
+    return PluginError(plugin, point, f"{type(problem).__name__}: {problem}", where=raised_at(problem.__traceback__))
 
 
 def is_skip(name: str, plugin: Any, point: str, answer: Any) -> bool:
@@ -142,12 +142,13 @@ def _is_whole(nomination: Any) -> bool:
     )
 
 
-def _definition(method: Callable[..., Any] | None) -> str:
+def definition(method: Callable[..., Any] | None) -> str:
+    """Where a plugin's method begins; "" where that is not known."""
     code = getattr(inspect.unwrap(method), "__code__", None) if method is not None else None
     return "" if code is None else _place(code.co_filename, code.co_firstlineno)
 
 
-def _raised_at(trace: TracebackType | None) -> str:
+def raised_at(trace: TracebackType | None) -> str:
     """The innermost line of the file that our call led to: what a plugin calls is seldom where its mistake is."""
     if trace is None:
         return ""

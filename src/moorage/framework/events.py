@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from moorage.columns import PodInfo
+from moorage.errors import InputError
+from moorage.objects import KubeObject
 
 
 class Resource(enum.StrEnum):
@@ -33,6 +35,18 @@ class Resource(enum.StrEnum):
     DEVICE_CLASS = "resource.k8s.io/DeviceClass"
     POD_GROUP = "scheduling.k8s.io/PodGroup"
     ANY = "*"
+
+    @classmethod
+    def of(cls, kind: type[KubeObject]) -> "Resource":
+        """What events about objects of a class are about; a kind that is not listed above gets a name of its own."""
+        group = kind.API_VERSION.rpartition("/")[0]
+        name = f"{group}/{kind.KIND}" if group else kind.KIND
+        known = cls._value2member_map_.get(name)
+        if known is None:
+            known = str.__new__(cls, name)
+            known._name_ = known._value_ = name
+            cls._value2member_map_[name] = known
+        return cls(name)
 
 
 class Action(enum.IntFlag):
@@ -106,8 +120,19 @@ class EventHint:
 
     event: ClusterEvent
     hint: HintFunction | None = None
+    #: The class whose objects it is about, where the plugin named that.
+    kind: type[KubeObject] | None = None
 
 
-def on(resource: Resource, action: Action, hint: HintFunction | None = None) -> EventHint:
-    """Register interest in an event, as plugins write it in events_to_register."""
-    return EventHint(ClusterEvent(resource, action), hint)
+def on(what: Resource | type[KubeObject], action: Action = Action.ALL, hint: HintFunction | None = None) -> EventHint:
+    """Register interest in an event, as plugins write it in events_to_register.
+
+    `what` is one of Resource, or the class of any kind: that kind is then followed. Raises InputError for anything
+    else.
+    """
+    if isinstance(what, type) and issubclass(what, KubeObject):
+        return EventHint(ClusterEvent(Resource.of(what), action), hint, kind=what)
+    try:
+        return EventHint(ClusterEvent(Resource(what), action), hint)
+    except ValueError:
+        raise InputError(f"{what!r} is nothing that happens: expected a Resource or the class of a kind") from None

@@ -1,10 +1,11 @@
-"""The kinds of object a plugin declares: `reads` and `writes`, checked where they are used."""
+"""The kinds of object a plugin declares (`reads`, `may_read`, `writes`), checked where they are used."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from moorage.errors import InputError
-from moorage.objects import KubeObject
+from moorage.framework.registrations import registrations_of
+from moorage.objects import KubeObject, Node, Pod
 
 Kinds = tuple[type[KubeObject], ...]
 
@@ -12,8 +13,24 @@ ALL_WRITES: Final = ("create", "delete", "patch", "update")
 
 
 def kinds_read(name: str, plugin: Any) -> Kinds:
-    """What `reads` of a plugin says: the kinds that must be followed for it. Raises InputError that names it."""
-    return tuple(_checked(name, "reads", kind) for kind in _listed(name, "reads", getattr(plugin, "reads", ())))
+    """The kinds that are followed for a plugin: those in `reads` and `may_read`, and those whose events it wants.
+
+    Raises InputError that names the plugin.
+    """
+    said = [
+        _checked(name, attribute, kind)
+        for attribute in ("reads", "may_read")
+        for kind in _listed(name, attribute, getattr(plugin, attribute, ()))
+    ]
+    if not isinstance(plugin, type):
+        said += [one.kind for one in registrations_of(name, plugin) or () if one.kind is not None]
+    return tuple(kind for kind in dict.fromkeys(said) if kind not in (Pod, Node))
+
+
+def kinds_awaited(name: str, plugin: Any) -> Kinds:
+    """Those of them without which the plugin cannot work: no pod is scheduled before they are known."""
+    optional = _listed(name, "may_read", getattr(plugin, "may_read", ()))
+    return tuple(kind for kind in kinds_read(name, plugin) if kind not in optional)
 
 
 def kinds_written(name: str, plugin: Any) -> dict[type[KubeObject], tuple[str, ...]]:

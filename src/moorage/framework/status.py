@@ -86,3 +86,8 @@ def error(*reasons: str) -> Status:
 def wait(*reasons: str) -> Status:
     """Hold the pod at Permit."""
     return Status(Code.WAIT, reasons)
+
+
+def pending(*reasons: str) -> Status:
+    """Waiting for something outside: like `unschedulable`, but tried again without back-off once that may be there."""
+    return Status(Code.PENDING, reasons)

@@ -43,6 +43,7 @@ from moorage.objects.coordination import (
     Lease,
     LeaseSpec,
 )
+from moorage.objects.custom import Untyped, custom_kind
 from moorage.objects.decoding import (
     KINDS,
     convert,
@@ -294,6 +295,7 @@ __all__ = [
     "TopologyRequirement",
     "TopologySelectorTerm",
     "TopologySpreadConstraint",
+    "Untyped",
     "Volume",
     "VolumeAttachment",
     "VolumeAttachmentSource",
@@ -305,5 +307,6 @@ __all__ = [
     "WeightedPodAffinityTerm",
     "convert",
     "convert_object",
+    "custom_kind",
     "decode",
 ]

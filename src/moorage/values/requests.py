@@ -78,6 +78,12 @@ def units(name: str, nano: int) -> int:
     return milli(nano) if name == CPU else whole(nano)
 
 
+def amount(name: str, quantity: str | int | float) -> int:
+    """A quantity as Kubernetes writes it ("500m", "2Gi"), in the units nodes and pods are counted in here: cpu in
+    thousandths, all else in whole units. Raises InputError."""
+    return units(name, parse_quantity(quantity))
+
+
 def allocatable_amounts(quantities: Quantities) -> Amounts:
     """A node's allocatable in whole units, without the names the scheduler does not count."""
     return {

@@ -1,4 +1,7 @@
-"""What controllers are made of.
+"""What controllers are made of: for ours, and for those of your own kinds.
+
+A controller follows kinds of object, puts the keys of what changed into its queue, and brings one object at a time to
+the state it asks for. `run_controllers` gives it a cluster and runs it, by a lease where there may be several.
 
 controller    a queue of keys and what to do with one
 informers     one informer for each kind, shared; indexes over what they hold
@@ -9,4 +12,63 @@ writer        creating, patching and deleting objects
 ownership     who owns what: adopting, releasing
 podwork       making and deleting pods, many at a time
 cluster       the above, as one thing that every controller is given
+running       controllers and a cluster put together
 """
+
+from moorage.controllers.objects.meta import Condition, Managed, ObjectMeta, OwnerReference, condition_of
+from moorage.controllers.runtime.cluster import Cluster
+from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.expectations import Expectations
+from moorage.controllers.runtime.freshness import Freshness
+from moorage.controllers.runtime.informers import Index, Informers, key_of
+from moorage.controllers.runtime.ownership import owner_reference
+from moorage.controllers.runtime.running import run_controllers, run_elected
+from moorage.controllers.runtime.writer import BACKGROUND, FOREGROUND, ORPHAN, Writer, is_namespace_terminating
+from moorage.errors import ApiError
+from moorage.kube.access import ClusterAccess, load_access
+from moorage.kube.election import ElectionSettings, LeadershipLost
+from moorage.kube.errors import AlreadyExists, Conflict, NotFound
+from moorage.kube.informer import Key
+from moorage.kube.paths import Resource, resource_of
+from moorage.kube.recorder import NORMAL, WARNING
+from moorage.kube.stamps import parse_time, time_stamp
+from moorage.kube.transport import Client
+
+__all__ = [
+    "BACKGROUND",
+    "FOREGROUND",
+    "NORMAL",
+    "ORPHAN",
+    "WARNING",
+    "AlreadyExists",
+    "ApiError",
+    "Client",
+    "Cluster",
+    "ClusterAccess",
+    "Condition",
+    "Conflict",
+    "Controller",
+    "ElectionSettings",
+    "Expectations",
+    "Freshness",
+    "Index",
+    "Informers",
+    "Key",
+    "LeadershipLost",
+    "Managed",
+    "NotFound",
+    "ObjectMeta",
+    "OwnerReference",
+    "Resource",
+    "Writer",
+    "condition_of",
+    "is_namespace_terminating",
+    "key_of",
+    "load_access",
+    "owner_reference",
+    "parse_time",
+    "resource_of",
+    "run_controllers",
+    "run_elected",
+    "time_stamp",
+]
