@@ -33,6 +33,8 @@ class ClusterOptions:
     plugins: Sequence[str] = field(default_factory=tuple)
     with_scheduler: bool = True
     with_controllers: bool = True
+    #: Where the scheduler's metrics are served, on loopback; 0 for nowhere.
+    metrics_port: int = 0
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,7 @@ def _scheduler(options: ClusterOptions, kubeconfig: Path, folder: Path) -> Sched
         kubeconfig=str(kubeconfig),
         plugins=options.plugins,
         leader_election={"leader_elect": False},
-        serving=Serving(port=0),
+        serving=Serving("127.0.0.1", options.metrics_port, plain=True),
     )
 
 

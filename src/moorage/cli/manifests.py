@@ -39,11 +39,14 @@ def manifests(
             text = config.read_bytes()
             load_config(text, source=str(config), known=registry.known)
             document = yaml.load(text, strict=True)
-        made = make_manifests(document, registry, Deployment(name, namespace, image, replicas))
+        made = make_manifests(document, registry, Deployment(name, namespace, image, replicas, tuple(plugin or ())))
     except InputError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(_BAD_INPUT) from None
     except OSError as error:
         typer.echo(f"{config}: {error.strerror}", err=True)
         raise typer.Exit(_BAD_INPUT) from None
+    for reference in plugin or ():
+        if not reference.rpartition(":")[0].endswith(".py"):
+            typer.echo(f"note: the image {image} must have the package of {reference} installed", err=True)
     typer.echo("---\n".join(yaml.dump(one) for one in made), nl=False)

@@ -1,7 +1,6 @@
 """moorage up: a cluster in one process, for kubectl."""
 
 import asyncio
-import signal
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -38,12 +37,22 @@ def up(
         bool,
         typer.Option("--no-controllers", help="Leave Deployments, Jobs and the rest to another controller manager."),
     ] = False,
+    metrics_port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Serve the scheduler's metrics and health on loopback; 0 for nowhere.")
+    ] = 0,
+    verbosity: Annotated[
+        int,
+        typer.Option("-v", "--v", help="What to log: 0 (the process), 2 (pods), 4 (scores). Default: what is wrong."),
+    ] = -1,
 ) -> None:
     """Run a cluster in this process until Ctrl-C: API server, nodes, workload controllers, scheduler.
 
     Nothing else is needed: no Docker, no Go, nothing to download. Point kubectl at the kubeconfig it writes.
     """
     from moorage.cli.embedded import ClusterOptions
+    from moorage.observe.logs import configure
+
+    configure(verbosity)
 
     async def serve() -> None:
         options = ClusterOptions(
@@ -55,6 +64,7 @@ def up(
             plugins=plugin or (),
             with_scheduler=not no_scheduler,
             with_controllers=not no_controllers,
+            metrics_port=metrics_port,
         )
         await _serve(options)
 
@@ -112,11 +122,10 @@ def _shapes(shapes: list[str], count: int) -> "list[NodeShape]":
 
 async def _serve(options: "ClusterOptions") -> None:
     from moorage.cli.embedded import embedded_cluster
+    from moorage.live.process import stop_on_signals
 
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
+    stop_on_signals(stopping)
     async with embedded_cluster(options) as cluster:
         typer.echo(f"serving on {cluster.server.url} with {sum(shape.count for shape in options.shapes)} nodes")
         typer.echo(f"in another terminal: export KUBECONFIG={cluster.kubeconfig.absolute()}")

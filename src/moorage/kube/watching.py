@@ -210,6 +210,9 @@ async def _streaming_list(client: Client, target: Target[T], cursor: Cursor) -> 
             async for step in followed:
                 yield step
     except (BadRequest, Invalid, MethodNotAllowed, DeadlineExceeded) as error:
+        if cursor.resource_version and isinstance(error, Silence):
+            # The list was complete; from there it goes on as after any silence.
+            return
         if cursor.resource_version:
             raise
         refusal = error

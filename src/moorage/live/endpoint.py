@@ -1,4 +1,4 @@
-"""The HTTPS endpoint: health for everybody, metrics and configuration for whom the cluster lets see them."""
+"""The endpoint: health for everybody, metrics and configuration for whom the cluster lets see them."""
 
 import fnmatch
 import logging
@@ -56,16 +56,18 @@ class Endpoint:
         )
         self._runner = web.AppRunner(application, access_log=None)
         await self._runner.setup()
-        context = serving_context(self._serving.certificate, self._serving.key)
+        context = None if self._serving.plain else serving_context(self._serving.certificate, self._serving.key)
         site = web.TCPSite(self._runner, self._serving.address, max(self._serving.port, 0), ssl_context=context)
         try:
             await site.start()
         except OSError as error:
             await self._runner.cleanup()
             where = f"--bind-address {self._serving.address} --secure-port {self._serving.port}"
+            where = f"--metrics-port {self._serving.port}" if self._serving.plain else where
             raise InputError(f"cannot listen: {error.strerror}", where=where) from error
         self.port = self._runner.addresses[0][1]
-        logger.info("serving on https://%s:%d", self._serving.address, self.port)
+        scheme = "http" if self._serving.plain else "https"
+        logger.info("serving on %s://%s:%d", scheme, self._serving.address, self.port)
         return self
 
     async def __aexit__(self, *_: object) -> None:
@@ -75,7 +77,7 @@ class Endpoint:
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         """Let through what is open to all, and whoever the cluster knows and allows."""
-        if any(fnmatch.fnmatchcase(request.path, pattern) for pattern in self._open_paths()):
+        if self._serving.plain or any(fnmatch.fnmatchcase(request.path, pattern) for pattern in self._open_paths()):
             return await handler(request)
         try:
             refusal = await self._refusal(request)

@@ -1,7 +1,9 @@
 """Kubernetes manifests that run the scheduler in a cluster, with no more rights than its configuration needs."""
 
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from moorage.cluster import needed_kinds, profile_hints
@@ -9,6 +11,7 @@ from moorage.columns import Snapshot
 from moorage.columns.nominations import Nominations
 from moorage.config import Config, parse_config
 from moorage.engine import make_engine
+from moorage.errors import InputError
 from moorage.framework.kinds import kinds_written
 from moorage.framework.profile import Profile
 from moorage.framework.registry import Registry
@@ -24,6 +27,9 @@ PORT: Final = 10259
 DEFAULT_IMAGE: Final = "moorage:latest"
 
 _READ: Final = ["get", "list", "watch"]
+_KEY: Final = re.compile(r"[-._a-zA-Z0-9]{1,253}")
+#: A ConfigMap holds 1 MiB; some of that is for the configuration.
+_MOST_SHIPPED: Final = 900_000
 
 
 @dataclass(frozen=True)
@@ -34,6 +40,43 @@ class Deployment:
     namespace: str = "kube-system"
     image: str = DEFAULT_IMAGE
     replicas: int = 2
+    #: Plugins to run with, as `--plugin` names them: files are shipped, packages must be in the image.
+    plugins: tuple[str, ...] = ()
+
+    @property
+    def files(self) -> dict[str, str]:
+        """The text of every plugin file by its name. Raises InputError where one cannot be shipped."""
+        texts: dict[str, str] = {}
+        paths: dict[str, Path] = {}
+        for reference in self.plugins:
+            path = _file_of(reference)
+            if path is None:
+                continue
+            if not _KEY.fullmatch(path.name) or path.name == CONFIG_PATH.rpartition("/")[2]:
+                raise InputError(f"{path.name!r} cannot be a key of a ConfigMap: rename the file", where=reference)
+            if paths.setdefault(path.name, path.resolve()) != path.resolve():
+                raise InputError(f"two plugin files are called {path.name}: rename one", where=reference)
+            texts[path.name] = path.read_text()
+        if sum(map(len, texts.values())) > _MOST_SHIPPED:
+            raise InputError("the plugin files do not fit into a ConfigMap: put them into the image as a package")
+        return texts
+
+    @property
+    def references(self) -> list[str]:
+        """What `--plugin` is given in the container."""
+        folder = CONFIG_PATH.rpartition("/")[0]
+        shipped = []
+        for reference in self.plugins:
+            path = _file_of(reference)
+            name = reference.rpartition(":")[2]
+            shipped.append(reference if path is None else f"{folder}/{path.name}:{name}")
+        return shipped
+
+
+def _file_of(reference: str) -> Path | None:
+    """The file of `path/to/file.py:Class`; None for `module:Class`."""
+    path = reference.rpartition(":")[0]
+    return Path(path) if path.endswith(".py") else None
 
 
 def default_document(name: str) -> Tree:
@@ -54,7 +97,7 @@ def manifests(document: Tree, registry: Registry, deployment: Deployment) -> lis
         _cluster_role(config, registry, deployment),
         _cluster_role_binding(deployment),
         *_lease_rights(config, deployment),
-        {**_object("v1", "ConfigMap", deployment), "data": {"config.yaml": yaml.dump(document)}},
+        {**_object("v1", "ConfigMap", deployment), "data": {"config.yaml": yaml.dump(document), **deployment.files}},
         _deployment(config, deployment),
     ]
 
@@ -196,7 +239,13 @@ def _container(deployment: Deployment) -> Tree:
         "name": "scheduler",
         "image": deployment.image,
         "imagePullPolicy": "IfNotPresent",
-        "args": ["scheduler", f"--config={CONFIG_PATH}", f"--secure-port={PORT}", "-v=2"],
+        "args": [
+            "scheduler",
+            f"--config={CONFIG_PATH}",
+            *(f"--plugin={reference}" for reference in deployment.references),
+            f"--secure-port={PORT}",
+            "-v=2",
+        ],
         "ports": [{"name": "https", "containerPort": PORT}],
         "livenessProbe": {**_probe("/livez"), "initialDelaySeconds": 10},
         "readinessProbe": _probe("/readyz"),

@@ -20,13 +20,17 @@ ALWAYS_ALLOWED: Final = ("/healthz", "/readyz", "/livez")
 
 @dataclass(frozen=True)
 class Serving:
-    """The HTTPS endpoint. Port 0 means none; without certificate files it makes its own certificate."""
+    """The HTTPS endpoint. Port 0 means none; without certificate files it makes its own certificate.
+
+    With `plain` it speaks HTTP, and tells everything to everybody: for loopback.
+    """
 
     address: str = "0.0.0.0"
     port: int = 10259
     certificate: Path | None = None
     key: Path | None = None
     always_allowed: Sequence[str] = ALWAYS_ALLOWED
+    plain: bool = False
 
 
 @dataclass(frozen=True)

@@ -46,7 +46,7 @@ def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 async def _run(options: Options) -> int:
     stopping = asyncio.Event()
-    _stop_on_signals(stopping)
+    stop_on_signals(stopping)
     try:
         await run_until(options, stopping)
     except LeadershipLost as lost:
@@ -56,7 +56,7 @@ async def _run(options: Options) -> int:
     return 0
 
 
-def _stop_on_signals(stopping: asyncio.Event) -> None:
+def stop_on_signals(stopping: asyncio.Event) -> None:
     """Set `stopping` when told to stop, and end the process where that does not end it in time.
 
     The handlers are Python's own: they run between two lines of a plugin that holds up the loop, the loop's do not.

@@ -12,6 +12,9 @@ from typing import IO, Final
 
 _LEVELS: Final = ((4, logging.DEBUG), (0, logging.INFO))
 
+#: The verbosity of a process that is not there to log: warnings and errors alone.
+QUIET: Final = -1
+
 #: Loggers whose INFO lines speak of single pods: too many at verbosity 0 and 1.
 POD_LOGGER: Final = "moorage.live.pods"
 
@@ -22,7 +25,7 @@ def configure(verbosity: int = 0, *, as_json: bool = False, stream: IO[str] | No
     handler.setFormatter(_JsonFormatter() if as_json else _TextFormatter())
     root = logging.getLogger()
     root.handlers[:] = [handler]
-    root.setLevel(next(level for least, level in _LEVELS if verbosity >= least))
+    root.setLevel(next((level for least, level in _LEVELS if verbosity >= least), logging.WARNING))
     logging.getLogger(POD_LOGGER).setLevel(logging.INFO if verbosity >= 2 else logging.WARNING)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
 

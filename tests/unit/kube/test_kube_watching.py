@@ -203,6 +203,16 @@ async def test_a_silent_watch_goes_on_at_once_on_a_connection_of_its_own(api: "F
     assert len({seen.peer for seen in asked}) == 3
 
 
+async def test_silence_after_a_streaming_list_is_nothing_to_speak_of(
+    api: "FakeApi", client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    api.watch(PATH, event("ADDED", "a", 3), bookmark(7, ends=True))
+    api.watch(PATH, event("ADDED", "b", 8))
+    assert await first(forever(client, Cursor(), inactivity=0.1), 4) == ["listing", "+a", "listed", "+b"]
+    assert [seen.query["resourceVersion"] for seen in api.asked("WATCH")] == ["", "7"]
+    assert caplog.messages == []
+
+
 async def test_a_watch_that_does_not_begin_is_tried_again(api: "FakeApi", client: Client) -> None:
     async def hang(_request: web.Request) -> web.StreamResponse:
         await asyncio.Event().wait()

@@ -57,12 +57,13 @@ class Served:
         self.port = port
         self.cluster = cluster
         self.health = health
+        self.scheme = "https"
 
     async def ask(self, path: str, token: str = "") -> tuple[int, str]:
         headers = {"Authorization": f"Bearer {token}"} if token else {}
         async with (
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(ssl=False)) as session,
-            session.get(f"https://127.0.0.1:{self.port}{path}", headers=headers) as answer,
+            session.get(f"{self.scheme}://127.0.0.1:{self.port}{path}", headers=headers) as answer,
         ):
             return answer.status, await answer.text()
 
@@ -146,3 +147,12 @@ def test_a_certificate_of_ones_own(tmp_path: Path) -> None:
         serving_context(pair, None)
     with pytest.raises(InputError, match="--tls-cert-file"):
         serving_context(tmp_path / "missing", pair)
+
+
+async def test_a_plain_endpoint_tells_everything_to_everybody() -> None:
+    async with serving(plain=True) as served:
+        served.scheme = "http"
+        assert await served.ask("/livez") == (200, "ok")
+        status, metrics = await served.ask("/metrics")
+        assert status == 200
+        assert "scheduler_pending_pods" in metrics or "scheduler_schedule_attempts_total" in metrics

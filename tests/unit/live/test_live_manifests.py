@@ -1,11 +1,14 @@
 """Manifests: what deploy/ holds is what the command prints, and rights follow the configuration."""
 
+import re
 from pathlib import Path
 from typing import Any
 
+import pytest
 import yaml
 
 from moorage.engine.engine import default_registry
+from moorage.errors import InputError
 from moorage.live.manifests import Deployment, default_document, manifests
 
 BASE = Path(__file__).parents[3] / "deploy" / "base"
@@ -61,3 +64,33 @@ def test_without_election_there_is_one_replica_and_no_lease() -> None:
     kinds = made(document)
     assert "Role" not in kinds
     assert kinds["Deployment"]["spec"]["replicas"] == 1
+
+
+PLUGIN = "class {name}:\n    def filter(self, state, pod, node): ...\n"
+
+
+def test_plugin_files_are_shipped_and_named_where_they_will_be(tmp_path: Path) -> None:
+    (tmp_path / "tide.py").write_text(PLUGIN.format(name="Tide") + PLUGIN.format(name="Ebb"))
+    references = (f"{tmp_path}/tide.py:Tide", f"{tmp_path}/tide.py:Ebb", "harbor.plugins:Quay")
+    trees = made(plugins=references)
+    assert trees["ConfigMap"]["data"]["tide.py"] == (tmp_path / "tide.py").read_text()
+    args = trees["Deployment"]["spec"]["template"]["spec"]["containers"][0]["args"]
+    shipped = ["/etc/moorage/tide.py:Tide", "/etc/moorage/tide.py:Ebb", "harbor.plugins:Quay"]
+    assert [one for one in args if one.startswith("--plugin")] == [f"--plugin={one}" for one in shipped]
+
+
+@pytest.mark.parametrize(
+    ("names", "problem"),
+    [
+        (("a/tide.py", "b/tide.py"), "two plugin files are called tide.py: rename one"),
+        (("high tide.py",), "'high tide.py' cannot be a key of a ConfigMap: rename the file"),
+        (("big.py",), "the plugin files do not fit into a ConfigMap: put them into the image as a package"),
+    ],
+)
+def test_plugin_files_that_cannot_be_shipped(tmp_path: Path, names: tuple[str, ...], problem: str) -> None:
+    for name in names:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(PLUGIN.format(name="Tide") + ("#" * 1_000_000 if name == "big.py" else ""))
+    with pytest.raises(InputError, match=re.escape(problem)):
+        made(plugins=tuple(f"{tmp_path / name}:Tide" for name in names))
