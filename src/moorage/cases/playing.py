@@ -233,6 +233,9 @@ class _Host:
         """Move pods to the active queue at once."""
         self.queue.activate(pods)
 
+    def activate_after(self, seconds: float, pods: Iterable[PodInfo]) -> None:
+        """Nothing happens in a script but what it says."""
+
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """The script binds what was decided; no plugin does."""
         raise RuntimeError(f"no plugin binds pods in a script: {pod.key} to {node_name}")

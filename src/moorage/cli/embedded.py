@@ -93,11 +93,12 @@ def _scheduler(options: ClusterOptions, kubeconfig: Path, folder: Path) -> Sched
 
 
 def _unthrottled(path: Path) -> Path:
-    """The default configuration, but for the client's limits: this API server has nobody else to serve."""
+    """The default configuration and what StickyJobs need; without limits: this API server has nobody else to serve."""
     settings = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"qps": 5000, "burst": 5000},
+        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "StickyJob"}]}}}],
     }
     path.write_text(json.dumps(settings))
     return path

@@ -17,7 +17,7 @@ from moorage.framework.building import build_profile
 from moorage.framework.handle import Handle, Host
 from moorage.framework.registry import Registry
 from moorage.framework.status import Status
-from moorage.plugins import DEFAULT_PLUGINS
+from moorage.plugins import DEFAULT_PLUGINS, OWN_PLUGINS
 
 
 class Engine:
@@ -139,5 +139,6 @@ def default_registry() -> Registry:
     """The built-in plugins and those that installed packages offer."""
     registry = Registry()
     registry.register_all(DEFAULT_PLUGINS)
+    registry.register_all(OWN_PLUGINS)
     registry.register_entry_points()
     return registry

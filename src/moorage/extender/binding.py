@@ -48,6 +48,9 @@ class BindHost:
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """The queue is the scheduler's own, out of reach."""
 
+    def activate_after(self, seconds: float, pods: Iterable[PodInfo]) -> None:
+        """The queue is the scheduler's own, out of reach."""
+
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the binding, and go on until it is known what came of it."""
         uncertain = False

@@ -28,6 +28,8 @@ class Search:
     #: Nodes that PreFilter narrowed the search to, and who did; None for all.
     narrowed: frozenset[str] | None = None
     narrowed_by: list[str] = field(default_factory=list)
+    #: What is said of the other nodes, where a plugin says it.
+    narrowed_because: str = ""
     #: The node promised to the pod is looked at before all others: its row and why it was refused.
     broken_promise: tuple[int, Status] | None = None
 
@@ -70,7 +72,7 @@ class Filtering:
             if answer is None:
                 continue
             if isinstance(answer, NodeNames):
-                self._narrow(search, one.name, answer.names)
+                self._narrow(search, one.name, answer)
             elif (status := verdict(one.name, one.plugin, "PreFilter", answer)) is None:
                 continue
             elif status.code is Code.SKIP:
@@ -82,9 +84,10 @@ class Filtering:
         search.state.skipped_filters = frozenset(skipped)
         return search
 
-    def _narrow(self, search: Search, plugin: str, names: frozenset[str]) -> None:
+    def _narrow(self, search: Search, plugin: str, answer: NodeNames) -> None:
         search.narrowed_by.append(plugin)
-        search.narrowed = names if search.narrowed is None else search.narrowed & names
+        search.narrowed = answer.names if search.narrowed is None else search.narrowed & answer.names
+        search.narrowed_because = search.narrowed_because or answer.reason
         if not search.narrowed and search.rejection is None:
             by = sorted(search.narrowed_by)
             text = f"plugin(s) [{' '.join(by)}] simultaneously" if len(by) > 1 else f"plugin {by[0]}"
@@ -132,7 +135,8 @@ class Filtering:
             return NodeStatuses(self._nodes.rows, absent=search.rejection)
         absent = None
         if search.narrowed is not None:
-            absent = unresolvable(f"node(s) didn't satisfy plugin(s) [{' '.join(sorted(search.blamed))}]")
+            by = " ".join(sorted(search.blamed))
+            absent = unresolvable(search.narrowed_because or f"node(s) didn't satisfy plugin(s) [{by}]")
         statuses = NodeStatuses(self._nodes.rows, absent)
         if search.broken_promise is not None:
             statuses.assign(*search.broken_promise)

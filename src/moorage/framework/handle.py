@@ -68,6 +68,9 @@ class Host(Protocol):
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Move pods to the active queue at once."""
 
+    def activate_after(self, seconds: float, pods: Iterable[PodInfo]) -> None:
+        """The same after a while: for a plugin whose verdict changes with time alone."""
+
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the pod's binding. Raises ApiError if the API server refuses it."""
 

@@ -51,9 +51,10 @@ class Verdicts(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class NodeNames:
-    """PreFilter's way to narrow the search: only these nodes can fit."""
+    """PreFilter's way to narrow the search: only these nodes can fit. `reason` is what is said of the others."""
 
     names: frozenset[str]
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +166,7 @@ class PreScore(Protocol):
 
 @runtime_checkable
 class Score(Protocol):
-    """Ranks a node that fits."""
+    """Ranks a node that fits. A class attribute `default_weight` counts where a configuration gives no weight."""
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """Any integer if the plugin normalises, else 0..100. Higher is better."""

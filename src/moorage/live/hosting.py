@@ -50,6 +50,10 @@ class LiveHost:
             raise NotRunning("the queue is not there yet: activate pods while scheduling, not while being made")
         self._queue.activate(pods)
 
+    def activate_after(self, seconds: float, pods: Iterable[PodInfo]) -> None:
+        """The same after a while."""
+        asyncio.get_running_loop().call_later(seconds, self.activate, tuple(pods))
+
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the pod's binding. Raises ApiError if the API server refuses it.
 

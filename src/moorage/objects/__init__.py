@@ -108,6 +108,18 @@ from moorage.objects.pod import (
     SchedulingGate,
     SchedulingGroup,
 )
+from moorage.objects.sticky import (
+    COMPLETE,
+    LAST_NODE,
+    LAST_NODE_UID,
+    PREFERRED,
+    REQUIRED,
+    STATUS_VERSION,
+    StickyJob,
+    StickyJobSpec,
+    StickyJobStatus,
+    StickyJobTemplate,
+)
 from moorage.objects.storage import (
     CSIDriver,
     CSIDriverSpec,
@@ -169,8 +181,14 @@ from moorage.objects.workload import (
 
 __all__ = [
     "ALL_DEVICES",
+    "COMPLETE",
     "EXACT_COUNT",
     "KINDS",
+    "LAST_NODE",
+    "LAST_NODE_UID",
+    "PREFERRED",
+    "REQUIRED",
+    "STATUS_VERSION",
     "Affinity",
     "AllocatedDeviceStatus",
     "Allocation",
@@ -288,6 +306,10 @@ __all__ = [
     "Service",
     "ServiceSpec",
     "StatefulSet",
+    "StickyJob",
+    "StickyJobSpec",
+    "StickyJobStatus",
+    "StickyJobTemplate",
     "StorageClass",
     "Struct",
     "Taint",

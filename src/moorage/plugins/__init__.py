@@ -1,4 +1,4 @@
-"""kube-scheduler's default plugins, one module or folder each, in pipeline order.
+"""kube-scheduler's default plugins, one module or folder each, in pipeline order; and Moorage's own.
 
 Plugins never import each other.
 """
@@ -16,6 +16,7 @@ from moorage.plugins.node_resources import NodeResourcesBalancedAllocation, Node
 from moorage.plugins.node_unschedulable import NodeUnschedulable
 from moorage.plugins.priority_sort import PrioritySort
 from moorage.plugins.scheduling_gates import SchedulingGates
+from moorage.plugins.sticky_job import StickyJobPlugin
 from moorage.plugins.taint_toleration import TaintToleration
 from moorage.plugins.topology_spread import PodTopologySpread
 from moorage.plugins.volumes import NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone
@@ -44,8 +45,12 @@ DEFAULT_PLUGINS: tuple[type, ...] = (
     NodeDeclaredFeatures,
 )
 
+#: Known by name; they run where a configuration enables them.
+OWN_PLUGINS: tuple[type, ...] = (StickyJobPlugin,)
+
 __all__ = [
     "DEFAULT_PLUGINS",
+    "OWN_PLUGINS",
     "DefaultBinder",
     "DefaultPreemption",
     "DynamicResources",
@@ -62,6 +67,7 @@ __all__ = [
     "PodTopologySpread",
     "PrioritySort",
     "SchedulingGates",
+    "StickyJobPlugin",
     "TaintToleration",
     "VolumeBinding",
     "VolumeRestrictions",

@@ -8,9 +8,6 @@ from moorage.controllers.objects.meta import Condition, Managed
 from moorage.controllers.objects.workloads import Template
 from moorage.objects import Struct
 
-COMPLETE = "Complete"
-"""The phase of a job that has succeeded as often as it was to."""
-
 
 class StickyJobSpec(Struct, frozen=True):
     """What runs, and how often it has to succeed (None: it runs until it is deleted)."""

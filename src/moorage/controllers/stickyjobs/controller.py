@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from moorage.controllers.objects.meta import Condition, condition_of
 from moorage.controllers.objects.nodes import Node
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.objects.stickyjobs import COMPLETE, StickyJob, StickyJobStatus
+from moorage.controllers.objects.stickyjobs import StickyJob, StickyJobStatus
 from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.runtime.expectations import Expectations
@@ -27,14 +27,11 @@ from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
 from moorage.kube.recorder import NORMAL, WARNING
 from moorage.kube.stamps import parse_time
+from moorage.objects import COMPLETE, LAST_NODE, LAST_NODE_UID, STATUS_VERSION
 
 Json = dict[str, Any]
 
 FINALIZER = "example.com/sticky"
-LAST_NODE = "example.com/last-node"
-LAST_NODE_UID = "example.com/last-node-uid"
-STATUS_VERSION = "example.com/sticky-version"
-"""Annotations of a pod: where its job ran last, and as of which version of the job."""
 
 OVERDUE_SECONDS = 5.0
 """How long after its time a pod may take to go before its job says that it waits for that."""

@@ -8,9 +8,10 @@ from msgspec.structs import replace
 from moorage.controllers.conditions import as_json, with_condition, without_condition
 from moorage.controllers.objects.meta import Condition, condition_of
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.objects.stickyjobs import COMPLETE, StickyJob, StickyJobStatus
+from moorage.controllers.objects.stickyjobs import StickyJob, StickyJobStatus
 from moorage.controllers.stickyjobs.runs import End, ended_at, seconds_run
 from moorage.kube.stamps import parse_time, time_stamp
+from moorage.objects import COMPLETE
 
 Json = dict[str, Any]
 
