@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from moorage.config import DEFAULT_FEATURES
+
 Json = dict[str, Any]
 Kubectl = Any
 
@@ -45,7 +47,7 @@ def rows(text: str) -> list[list[str]]:
 
 
 def test_server_version(kubectl: Kubectl) -> None:
-    assert json.loads(kubectl("version", "-o", "json"))["serverVersion"]["gitVersion"] == "v1.36.4"
+    assert json.loads(kubectl("version", "-o", "json"))["serverVersion"]["gitVersion"] == DEFAULT_FEATURES.release
 
 
 def test_api_resources_lists_groups_and_short_names(kubectl: Kubectl) -> None:

@@ -28,10 +28,10 @@ Json = dict[str, Any]
 class Api:
     """The API, whole: resources, discovery, health."""
 
-    def __init__(self, registry: Registry, authenticator: Authenticator) -> None:
+    def __init__(self, registry: Registry, authenticator: Authenticator, release: str) -> None:
         self.registry = registry
         self.authenticator = authenticator
-        self.discovery = Discovery(registry)
+        self.discovery = Discovery(registry, release)
 
     def answer(self, request: Request) -> Response | Watch:
         """Answer a request of an authenticated user. Raises StatusError for everything that fails."""

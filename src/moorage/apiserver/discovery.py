@@ -12,26 +12,16 @@ from moorage.apiserver.registry import Registry
 Json = dict[str, Any]
 Found = tuple[bytes, str, dict[str, str]]
 
-VERSION: Json = {
-    "major": "1",
-    "minor": "36",
-    "gitVersion": "v1.36.4",
-    "gitCommit": "",
-    "gitTreeState": "clean",
-    "buildDate": "",
-    "goVersion": "",
-    "compiler": "moorage",
-    "platform": "python",
-}
 _AGGREGATED = ("v2", "v2beta1")
 
 
 class Discovery:
     """Answers the paths that are not resources. Documents are made once for each set of resources."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, release: str) -> None:
         self.registry = registry
-        self.openapi = OpenApi(registry)
+        self.openapi = OpenApi(registry, release)
+        self._version = _version(release)
         self._generation = -1
         self._documents: dict[tuple[str, str], Found] = {}
 
@@ -64,7 +54,7 @@ class Discovery:
         if path == "":
             return {"paths": sorted(self._paths())}
         if path == "/version":
-            return VERSION
+            return self._version
         if path == "/api":
             addresses = [{"clientCIDR": "0.0.0.0/0", "serverAddress": ""}]
             return {"kind": "APIVersions", "versions": ["v1"], "serverAddressByClientCIDRs": addresses}
@@ -208,4 +198,20 @@ def _subresource_discovery(kind: Kind, name: str) -> Json:
         "subresource": name,
         "responseKind": {"group": group, "version": version, "kind": other},
         "verbs": list(SUBRESOURCE_VERBS.get(name, READ_WRITE_VERBS)),
+    }
+
+
+def _version(release: str) -> Json:
+    """What /version says of a release of Kubernetes ("v1.37.1")."""
+    major, minor, _ = release.removeprefix("v").split(".")
+    return {
+        "major": major,
+        "minor": minor,
+        "gitVersion": release,
+        "gitCommit": "",
+        "gitTreeState": "clean",
+        "buildDate": "",
+        "goVersion": "",
+        "compiler": "moorage",
+        "platform": "python",
     }

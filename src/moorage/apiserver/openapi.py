@@ -44,8 +44,9 @@ _PATCH_TYPES = (
 class OpenApi:
     """Answers /openapi/v2 and /openapi/v3. Documents are made when first asked for."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: Registry, release: str) -> None:
         self.registry = registry
+        self._info = {"title": "Kubernetes", "version": release}
         self._generation = -1
         self._documents: dict[str, bytes] = {}
 
@@ -90,7 +91,7 @@ class OpenApi:
             paths |= _paths(resource.kind, lambda kind, ref=reference: _operations3(kind, ref))
         return {
             "openapi": "3.0.0",
-            "info": {"title": "Kubernetes", "version": "v1.36.4"},
+            "info": self._info,
             "paths": paths,
             "components": {"schemas": schemas.made},
         }
@@ -103,7 +104,7 @@ class OpenApi:
             paths |= _paths(resource.kind, lambda kind, ref=reference: _operations2(kind, ref))
         return {
             "swagger": "2.0",
-            "info": {"title": "Kubernetes", "version": "v1.36.4"},
+            "info": self._info,
             "paths": paths,
             "definitions": schemas.made,
         }

@@ -35,6 +35,7 @@ from moorage.apiserver.store import Store
 from moorage.apiserver.strategies import strategy_for
 from moorage.apiserver.tables import table_for
 from moorage.apiserver.verbs.watch import Watch
+from moorage.config import DEFAULT_FEATURES
 from moorage.errors import InputError
 from moorage.values import yaml
 
@@ -61,6 +62,8 @@ class Options:
     port: int = 0
     data_dir: Path | None = None
     history_limit: int = 20_000
+    #: The release of Kubernetes that the server says it is.
+    release: str = DEFAULT_FEATURES.release
     clock: Clock = field(default_factory=Clock)
 
 
@@ -79,7 +82,7 @@ class ApiServer:
         self.registry.resource("customresourcedefinitions", "apiextensions.k8s.io").collection.history.follow(
             self.definitions
         )
-        self.api = Api(self.registry, self.authenticator)
+        self.api = Api(self.registry, self.authenticator, self.options.release)
         self.metrics = Metrics(self.store)
         self.authority = self._authority()
         self.admin_token = self.authenticator.add_token(_ADMIN, self._kept_token())

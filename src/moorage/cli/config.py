@@ -235,6 +235,9 @@ def _print_tables(config: "Config", top: dict[str, Any]) -> None:
     values = Table("setting", "value", title="Settings", title_justify="left")
     for name, value in top.items():
         values.add_row(name, _as_json(value))
+    values.add_row("emulatedVersion", config.features.version)
+    for gate, on in config.features.changed().items():
+        values.add_row(f"featureGates.{gate}", _as_json(on))
     console.print(values)
 
 

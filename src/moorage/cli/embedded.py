@@ -10,6 +10,7 @@ from pathlib import Path
 
 from moorage.apiserver.server import ApiServer
 from moorage.apiserver.server import Options as ServerOptions
+from moorage.config import DEFAULT_FEATURES, Features
 from moorage.controllers.definitions import ensure_served
 from moorage.controllers.running import run_controllers
 from moorage.kube.access import load_access
@@ -31,6 +32,8 @@ class ClusterOptions:
     kubeconfig_out: Path | None = None
     config: Path | None = None
     plugins: Sequence[str] = field(default_factory=tuple)
+    #: Whose decisions the scheduler takes, and what the API server says it is.
+    features: Features = DEFAULT_FEATURES
     with_scheduler: bool = True
     with_controllers: bool = True
     #: Where the scheduler's metrics are served, on loopback; 0 for nowhere.
@@ -51,7 +54,7 @@ async def embedded_cluster(options: ClusterOptions) -> AsyncIterator[EmbeddedClu
     """Run a cluster until the block ends; its nodes are there when the block begins. Raises InputError."""
     with tempfile.TemporaryDirectory(prefix="moorage-") as folder:
         kubeconfig = options.kubeconfig_out or Path(folder, "kubeconfig")
-        async with ApiServer(ServerOptions(port=options.port, data_dir=options.data_dir)) as server:
+        async with ApiServer(_server_options(options)) as server:
             server.write_kubeconfig(kubeconfig)
             access = load_access(kubeconfig)
             scheduler = _scheduler(options, kubeconfig, Path(folder)) if options.with_scheduler else None
@@ -82,11 +85,16 @@ async def _running(options: ClusterOptions, client: Client, scheduler: Scheduler
                 part.cancel()
 
 
+def _server_options(options: ClusterOptions) -> ServerOptions:
+    return ServerOptions(port=options.port, data_dir=options.data_dir, release=options.features.release)
+
+
 def _scheduler(options: ClusterOptions, kubeconfig: Path, folder: Path) -> SchedulerOptions:
     return make_options(
         config_file=options.config or _unthrottled(folder / "scheduler.json"),
         kubeconfig=str(kubeconfig),
         plugins=options.plugins,
+        features=options.features,
         leader_election={"leader_elect": False},
         serving=Serving("127.0.0.1", options.metrics_port, plain=True),
     )

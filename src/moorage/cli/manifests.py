@@ -5,6 +5,8 @@ from typing import Annotated
 
 import typer
 
+from moorage.cli.versions import GatesOption, VersionOption, make_features
+
 _BAD_INPUT = 2
 
 
@@ -21,6 +23,8 @@ def manifests(
     plugin: Annotated[
         list[str] | None, typer.Option("--plugin", help="A plugin of your own: module:Class or file.py:Class.")
     ] = None,
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
 ) -> None:
     """Print manifests for kubectl: a deployment with its configuration, and no more rights than that needs."""
     from moorage.config import load_config
@@ -31,15 +35,17 @@ def manifests(
     from moorage.values import yaml
 
     try:
+        features = make_features(emulated_version, feature_gates)
         registry = default_registry()
         for reference in plugin or ():
             registry.register_named(reference)
         document = default_document(name)
         if config is not None:
             text = config.read_bytes()
-            load_config(text, source=str(config), known=registry.known)
+            load_config(text, source=str(config), known=registry.known, features=features)
             document = yaml.load(text, strict=True)
-        made = make_manifests(document, registry, Deployment(name, namespace, image, replicas, tuple(plugin or ())))
+        deployment = Deployment(name, namespace, image, replicas, tuple(plugin or ()), features)
+        made = make_manifests(document, registry, deployment)
     except InputError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(_BAD_INPUT) from None

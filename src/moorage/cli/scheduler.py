@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from moorage.cli.goflags import GoFlagsCommand, boolean, duration
+from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 _BAD_INPUT = 2
 _POLICY_FLAGS = (
@@ -65,6 +66,8 @@ def scheduler(
     plugin: Annotated[
         list[str] | None, typer.Option("--plugin", help="A plugin of your own: module:Class or file.py:Class.")
     ] = None,
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
     leader_elect: Annotated[
         Any, typer.Option("--leader-elect", parser=boolean, metavar="BOOL", help="Lead by a lease.")
     ] = None,
@@ -109,6 +112,7 @@ def scheduler(
     }
     try:
         options = make_options(
+            features=make_features(emulated_version, feature_gates),
             config_file=config,
             kubeconfig=kubeconfig,
             master=master,

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from moorage.cli.plugins import PluginOption
+from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
     from moorage.cli.embedded import ClusterOptions
@@ -27,6 +28,8 @@ def up(
     ] = None,
     config: Annotated[Path | None, typer.Option(help="A KubeSchedulerConfiguration.")] = None,
     plugin: PluginOption = None,
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The API server's port; 0 takes any free one.")] = 0,
     data_dir: Annotated[
         Path | None, typer.Option(help="Keep the cluster here, so that it outlives the process.")
@@ -62,6 +65,7 @@ def up(
             kubeconfig_out=kubeconfig_out,
             config=config,
             plugins=plugin or (),
+            features=make_features(emulated_version, feature_gates),
             with_scheduler=not no_scheduler,
             with_controllers=not no_controllers,
             metrics_port=metrics_port,

@@ -14,7 +14,9 @@ from moorage.config.gatetable import NEEDS, OWN, TABLE
 from moorage.errors import InputError
 from moorage.values.requests import RequestRules
 
-VERSIONS: Final = ("1.36", "1.37")
+#: version -> the release whose decisions it stands for.
+RELEASES: Final = {"1.36": "v1.36.4", "1.37": "v1.37.1"}
+VERSIONS: Final = tuple(RELEASES)
 DEFAULT_VERSION: Final = "1.36"
 
 # The gates that our code asks for.
@@ -82,6 +84,11 @@ class Features:
 
     def __contains__(self, name: str) -> bool:
         return name in self.enabled
+
+    @property
+    def release(self) -> str:
+        """The release of Kubernetes whose decisions these are."""
+        return RELEASES[self.version]
 
     @property
     def request_rules(self) -> RequestRules:

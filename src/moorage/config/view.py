@@ -1,4 +1,4 @@
-"""A configuration as plain data: what runs at each point of each profile, and the top-level values."""
+"""A configuration as plain data: what runs at each point of each profile, the top-level values, the gates."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from moorage.config.points import POD_POINTS
 
 
 def as_data(config: Config) -> dict[str, Any]:
-    """Profiles and top-level values, ready for JSON or YAML."""
+    """Profiles, top-level values, version and feature gates, ready for JSON or YAML."""
     connection = config.client_connection
     return {
         "profiles": [_profile(profile) for profile in config.profiles],
@@ -21,6 +21,8 @@ def as_data(config: Config) -> dict[str, Any]:
             "podMaxBackoffSeconds": config.pod_max_backoff_seconds,
             "qps": int(connection.qps) if connection.qps.is_integer() else connection.qps,
         },
+        "emulatedVersion": config.features.version,
+        "featureGates": {spec.name: on for spec, on in config.features.gates()},
     }
 
 

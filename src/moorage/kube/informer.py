@@ -59,7 +59,8 @@ class Informer(Generic[T]):
     `transform` may replace each object before anybody sees it (to share equal specs, say). `on_malformed` is told of
     objects that do not decode; the last good state of such an object stays until it is deleted.
 
-    A kind of one's own (`PLURAL`) need not be served: while it is not, there are no objects of it.
+    A kind of one's own (`PLURAL`) need not be served, nor one that `may_be_missing` (because other versions of the API
+    server have it): while it is not, there are no objects of it.
     """
 
     def __init__(
@@ -75,6 +76,7 @@ class Informer(Generic[T]):
         on_malformed: Callable[[ObjectError], None] = log_malformed,
         page_size: int = 500,
         inactivity: float = INACTIVITY,
+        may_be_missing: bool = False,
     ) -> None:
         self.resource = resource or resource_of(kind)
         self.synced = asyncio.Event()
@@ -91,7 +93,7 @@ class Informer(Generic[T]):
             selectors={name: selector for name, selector in selectors.items() if selector},
             page_size=page_size,
             inactivity=inactivity,
-            may_be_missing=bool(kind.PLURAL),
+            may_be_missing=may_be_missing or bool(kind.PLURAL),
         )
 
     def get(self, name: str, namespace: str = "") -> T | None:

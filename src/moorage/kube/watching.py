@@ -90,7 +90,8 @@ class Target(Generic[T]):
     opening: float = OPENING
     list_deadline: float = 60.0
     may_be_missing: bool = False
-    """Whether a server that does not have the collection counts as one where it is empty (custom resources)."""
+    """Whether a server that does not have the collection counts as one where it is empty: custom resources, and kinds
+    that only some versions of the server have."""
 
 
 async def watch_stream(client: Client, target: Target[T], query: Query) -> AsyncGenerator[Sequence[Item[T]], None]:
@@ -262,7 +263,9 @@ async def watch_forever(
             async with aclosing(list_and_watch(client, target, cursor)) as steps:
                 async for step in steps:
                     backoff.reset()
-                    is_missing = is_missing and step is Step.LISTING
+                    if is_missing and step is not Step.LISTING:
+                        logger.info("%s: served now", target.path)
+                        is_missing = False
                     yield step
         except (Gone, BadAnswer) as error:
             logger.info("%s: the watch lost its place, listing again: %s", target.path, error)
@@ -274,9 +277,7 @@ async def watch_forever(
                 cursor.resource_version = ""
                 if not is_missing:
                     is_missing = True
-                    logger.warning(
-                        "%s: not served here (its CustomResourceDefinition is missing): waiting", target.path
-                    )
+                    logger.warning("%s: not served here: left out until it is", target.path)
                     yield Step.LISTING
                     yield Step.LISTED
             else:

@@ -58,7 +58,7 @@ class Informers:
         self.nodes.add_handler(NodeEvents(cluster.snapshot, queue))
         self.all: list[Informer[Any]] = [self.nodes, self.pods]
         for kind in kinds:
-            informer: Informer[Any] = Informer(client, kind)
+            informer: Informer[Any] = Informer(client, kind, may_be_missing=True)
             informer.add_handler(ObjectEvents(kind, cluster.snapshot.objects, queue))
             self.all.append(informer)
         for informer in self.all:

@@ -9,7 +9,7 @@ from typing import Any, Final
 from moorage.cluster import needed_kinds, profile_hints
 from moorage.columns import Snapshot
 from moorage.columns.nominations import Nominations
-from moorage.config import Config, parse_config
+from moorage.config import DEFAULT_FEATURES, Config, Features, parse_config
 from moorage.engine import make_engine
 from moorage.errors import InputError
 from moorage.framework.kinds import kinds_written
@@ -42,6 +42,7 @@ class Deployment:
     replicas: int = 2
     #: Plugins to run with, as `--plugin` names them: files are shipped, packages must be in the image.
     plugins: tuple[str, ...] = ()
+    features: Features = DEFAULT_FEATURES
 
     @property
     def files(self) -> dict[str, str]:
@@ -91,7 +92,7 @@ def default_document(name: str) -> Tree:
 def manifests(document: Tree, registry: Registry, deployment: Deployment) -> list[Tree]:
     """Everything that kubectl needs to apply. Raises InputError where the configuration is wrong."""
     document = _with_lease(document, deployment)
-    config = parse_config(document, known=registry.known)
+    config = parse_config(document, known=registry.known, features=deployment.features)
     return [
         _object("v1", "ServiceAccount", deployment),
         _cluster_role(config, registry, deployment),
@@ -234,6 +235,15 @@ def _apart(labels: Tree) -> Tree:
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
 
 
+def _feature_flags(features: Features) -> Iterator[str]:
+    """The version and the gates, where they are not the default ones."""
+    if features.version != DEFAULT_FEATURES.version:
+        yield f"--emulated-version={features.version}"
+    changed = features.changed()
+    if changed:
+        yield f"--feature-gates={','.join(f'{name}={str(on).lower()}' for name, on in changed.items())}"
+
+
 def _container(deployment: Deployment) -> Tree:
     return {
         "name": "scheduler",
@@ -244,6 +254,7 @@ def _container(deployment: Deployment) -> Tree:
             f"--config={CONFIG_PATH}",
             *(f"--plugin={reference}" for reference in deployment.references),
             f"--secure-port={PORT}",
+            *_feature_flags(deployment.features),
             "-v=2",
         ],
         "ports": [{"name": "https", "containerPort": PORT}],

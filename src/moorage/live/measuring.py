@@ -1,10 +1,14 @@
 """Gauges that read what the parts of the scheduler hold, when somebody asks."""
 
 from collections.abc import Mapping
+from typing import Final
 
 from moorage.kube.election import LeaderElector
 from moorage.kube.gate import Lane
 from moorage.live.scheduler import Scheduler
+
+#: How Kubernetes' metric spells a gate's stage.
+STAGE_LABELS: Final = {"alpha": "ALPHA", "beta": "BETA", "GA": "", "deprecated": "DEPRECATED"}
 
 Values = Mapping[tuple[str, ...], float]
 
@@ -12,6 +16,10 @@ Values = Mapping[tuple[str, ...], float]
 def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
     """Let the scheduler's metrics show the queue, the cache and the lanes."""
     metrics, queue, cluster = scheduler.metrics, scheduler.queue, scheduler.cluster
+
+    features: Values = {
+        (spec.name, STAGE_LABELS[spec.stage]): float(on) for spec, on in scheduler.config.features.gates()
+    }
 
     def pending() -> Values:
         return {(str(place),): count for place, count in queue.pending().items()}
@@ -34,6 +42,12 @@ def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
     def waiting_writes() -> Values:
         return {(lane.name.lower(),): scheduler.lanes.gate.waiting(lane) for lane in Lane}
 
+    metrics.add_gauge(
+        "kubernetes_feature_enabled",
+        "1 where a feature gate is on, 0 where it is off, with its stage.",
+        ("name", "stage"),
+        lambda: features,
+    )
     metrics.add_gauge("scheduler_pending_pods", "Pods that wait, by queue.", ("queue",), pending)
     metrics.add_counter(
         "scheduler_queue_incoming_pods_total",

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.config import Config, LeaderElection, default_config, load_config
+from moorage.config import DEFAULT_FEATURES, Config, Features, LeaderElection, default_config, load_config
 from moorage.engine.engine import default_registry
 from moorage.errors import InputError
 from moorage.framework.registry import Registry
@@ -67,6 +67,7 @@ def make_options(
     plugins: Sequence[str] = (),
     leader_election: dict[str, Any] | None = None,
     serving: Serving | None = None,
+    features: Features = DEFAULT_FEATURES,
 ) -> Options:
     """Read the files and check everything that can be checked before the cluster is asked. Raises InputError.
 
@@ -76,7 +77,7 @@ def make_options(
     for reference in plugins:
         registry.register_named(reference)
     text = _read(config_file) if config_file is not None else None
-    config = _with_flags(_load(text, config_file, registry), leader_election or {})
+    config = _with_flags(_load(text, config_file, registry, features), leader_election or {})
     if config.extenders:
         raise InputError("extenders are not supported yet: remove them", where=f"{config_file}: extenders")
     options = Options(
@@ -84,7 +85,7 @@ def make_options(
         registry=registry,
         access=load_access(config.client_connection.kubeconfig or kubeconfig, master=master),
         serving=serving or Serving(),
-        document=complete_document(text, config.leader_election),
+        document=complete_document(text, config.leader_election, features),
     )
     _ = options.election
     return options
@@ -97,10 +98,10 @@ def _read(path: Path) -> bytes:
         raise InputError(error.strerror or str(error), where=str(path)) from None
 
 
-def _load(text: bytes | None, path: Path | None, registry: Registry) -> Config:
+def _load(text: bytes | None, path: Path | None, registry: Registry, features: Features) -> Config:
     if text is None:
-        return default_config(known=registry.known)
-    return load_config(text, source=str(path), known=registry.known)
+        return default_config(known=registry.known, features=features)
+    return load_config(text, source=str(path), known=registry.known, features=features)
 
 
 def _with_flags(config: Config, fields: dict[str, Any]) -> Config:

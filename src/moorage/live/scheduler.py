@@ -39,6 +39,7 @@ class Scheduler:
     def __init__(
         self, client: Client, config: Config, registry: Registry, *, may_act: Callable[[], bool] = lambda: True
     ) -> None:
+        self.config = config
         now = Clock()
         connection = config.client_connection
         self.metrics = SchedulerMetrics()

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from moorage.config import DEFAULT_FEATURES
 from moorage.errors import InputError
 from moorage.kube.errors import AlreadyExists
 from moorage.kube.paths import resource_of
@@ -18,7 +19,7 @@ from moorage.nodes.shapes import NodeShape
 
 Json = dict[str, Any]
 
-KUBELET_VERSION = "v1.36.4-moorage"
+KUBELET_VERSION = f"{DEFAULT_FEATURES.release}-moorage"
 HOST_ADDRESSES = ipaddress.ip_network("172.16.0.0/12")
 ZONE_LABEL = "topology.kubernetes.io/zone"
 

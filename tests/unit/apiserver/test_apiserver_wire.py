@@ -14,6 +14,7 @@ import pytest
 from moorage.apiserver.certificates import KeyPair
 from moorage.apiserver.http1 import Refused, parse_head
 from moorage.apiserver.server import BODY_LIMIT, ApiServer, Options
+from moorage.config import DEFAULT_FEATURES
 from moorage.errors import InputError
 
 Json = dict[str, Any]
@@ -73,7 +74,7 @@ async def test_health_and_version_need_no_user(running: ApiServer) -> None:
             async with session.get(path) as answer:
                 assert (answer.status, await answer.text()) == (200, "ok")
         async with session.get("/version") as answer:
-            assert (await answer.json())["gitVersion"] == "v1.36.4"
+            assert (await answer.json())["gitVersion"] == DEFAULT_FEATURES.release
         for path in ("/api", PODS, "/metrics", "/openapi/v2"):
             async with session.get(path) as answer:
                 assert answer.status == 401

@@ -65,6 +65,31 @@ def test_view_as_data(good: str) -> None:
     assert yaml.load(run("view", good, "-o", "yaml").stdout) == expected
 
 
+def test_view_shows_the_version_and_its_gates(good: str) -> None:
+    flags = ["--emulated-version", "1.37", "--feature-gates", "GenericWorkload=true"]
+    shown = json.loads(run("view", good, "-o", "json", *flags).stdout)
+    assert shown["emulatedVersion"] == "1.37"
+    assert shown["featureGates"]["StorageCapacityScoring"] is True
+    assert shown["featureGates"]["GenericWorkload"] is True
+    assert shown["featureGates"]["TopologyAwareWorkloadScheduling"] is False
+    assert "NodeNamePreFilter" not in shown["featureGates"]
+    assert shown["profiles"][0]["plugins"]["permit"] == ["GangScheduling"]
+    table = run("view", good, *flags).stdout
+    assert "featureGates.GenericWorkload" in table
+    assert "featureGates.StorageCapacityScoring" not in table
+
+
+def test_gates_decide_what_is_valid() -> None:
+    shape = "profiles: [{pluginConfig: [{name: VolumeBinding, args: {shape: [{utilization: 0, score: 1}]}}]}]\n"
+    assert run("validate", "-", "--emulated-version", "1.37", stdin=GOOD + shape).exit_code == 0
+    refused = run("validate", "-", "--emulated-version", "1.36", stdin=GOOD + shape)
+    assert refused.exit_code == 2
+    assert "StorageCapacityScoring" in refused.stderr
+    gates = ["--emulated-version", "1.36", "--feature-gates", "StorageCapacityScoring=true"]
+    assert run("validate", "-", *gates, stdin=GOOD + shape).exit_code == 0
+    assert run("validate", "-", "--feature-gates", "Storage=true", stdin=GOOD).exit_code == 2
+
+
 def test_view_as_tables() -> None:
     text = GOOD + "profiles: [{schedulerName: mine, percentageOfNodesToScore: 5}]\n"
     shown = run("view", "-", stdin=text).stdout

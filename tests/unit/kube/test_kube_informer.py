@@ -11,7 +11,7 @@ from moorage.errors import ObjectError
 from moorage.kube import watching
 from moorage.kube.informer import Informer, run_informers
 from moorage.kube.transport import Client
-from moorage.objects import Node, Pod
+from moorage.objects import Node, Pod, StorageClass
 
 if TYPE_CHECKING:
     from tests.unit.kube.conftest import FakeApi
@@ -265,6 +265,24 @@ async def test_a_kind_that_is_not_served_yet_counts_as_empty_and_is_waited_for(
         assert len(informer) == 0
         api.watch(widgets, *streamed(pod("first", 5), version=5))
         await until(lambda: informer.get("first", "default") is not None)
+
+
+async def test_what_only_other_versions_of_the_server_have_is_left_out_with_one_line(
+    api: "FakeApi", client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watching, "MISSING_DELAY", 0.001)
+    caplog.set_level("INFO", logger="moorage")
+    classes = "/apis/storage.k8s.io/v1/storageclasses"
+    informer = Informer(client, StorageClass, may_be_missing=True)
+    async with running(informer):
+        await until(lambda: informer.synced.is_set())
+        await until(lambda: len(api.asked("WATCH", classes)) > 5)
+        assert [record.getMessage() for record in caplog.records] == [
+            f"{classes}: not served here: left out until it is"
+        ]
+        api.watch(classes, *streamed(pod("first", 5), version=5))
+        await until(lambda: len(informer) == 1)
+    assert f"{classes}: served now" in [record.getMessage() for record in caplog.records]
 
 
 async def test_objects_go_with_the_definition_of_their_kind(

@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 import yaml
 
+from moorage.config import features_of
+from moorage.config.gates import DEFAULT_VERSION, VERSIONS
 from moorage.engine.engine import default_registry
 from moorage.errors import InputError
 from moorage.live.manifests import Deployment, default_document, manifests
@@ -44,6 +46,20 @@ def test_what_no_plugin_does_is_not_allowed() -> None:
     plain = made(profile("plain", multiPoint={"disabled": [{"name": name} for name in volumes]}))["ClusterRole"]
     assert verbs(plain, "persistentvolumeclaims") == set()
     assert verbs(plain, "csinodes") == set()
+
+
+def test_version_and_gates_are_passed_on_where_they_are_not_the_default() -> None:
+    def arguments(**names: Any) -> list[str]:
+        containers = made(**names)["Deployment"]["spec"]["template"]["spec"]["containers"]
+        return [one for one in containers[0]["args"] if "version" in one or "gates" in one]
+
+    assert arguments() == []
+    other = next(version for version in VERSIONS if version != DEFAULT_VERSION)
+    features = features_of(other, {"SchedulerPopFromBackoffQ": False, "TaintTolerationComparisonOperators": True})
+    assert arguments(features=features) == [
+        f"--emulated-version={other}",
+        "--feature-gates=SchedulerPopFromBackoffQ=false,TaintTolerationComparisonOperators=true",
+    ]
 
 
 def test_a_scheduler_beside_another_has_a_lease_of_its_own() -> None:

@@ -8,6 +8,7 @@ import yaml
 from typer.testing import CliRunner
 
 from moorage.cli.main import app
+from moorage.config import features_of
 from moorage.errors import InputError
 from moorage.live.options import make_options
 from moorage.values.duration import Duration
@@ -101,6 +102,19 @@ def test_the_configuration_can_be_written_out_in_full(tmp_path: Path, kubeconfig
     assert again.config.profiles == make_options(kubeconfig=kubeconfig).config.profiles
 
 
+def test_version_and_gates_choose_what_the_configuration_means(tmp_path: Path, kubeconfig: str) -> None:
+    out = tmp_path / "full.yaml"
+    shapes = {}
+    for version in ("1.36", "1.37"):
+        flags = ["--emulated-version", version, "--write-config-to", str(out)]
+        assert CliRunner().invoke(app, ["scheduler", "--kubeconfig", kubeconfig, *flags]).exit_code == 0
+        configured = yaml.safe_load(out.read_text())["profiles"][0]["pluginConfig"]
+        shapes[version] = next(one["args"].get("shape") for one in configured if one["name"] == "VolumeBinding")
+    assert shapes == {"1.36": None, "1.37": [{"utilization": 0, "score": 10}, {"utilization": 100, "score": 0}]}
+    options = make_options(kubeconfig=kubeconfig, features=features_of("1.37", {"SchedulerPopFromBackoffQ": False}))
+    assert options.config.features.changed() == {"SchedulerPopFromBackoffQ": False}
+
+
 @pytest.mark.parametrize(
     ("flags", "said"),
     [
@@ -109,6 +123,8 @@ def test_the_configuration_can_be_written_out_in_full(tmp_path: Path, kubeconfig
         (["--config=missing.yaml"], "missing.yaml: No such file"),
         (["--plugin=nothing"], "expected module:Class"),
         (["--secure-port=70000"], "65535"),
+        (["--emulated-version=1.2"], "--emulated-version: version"),
+        (["--feature-gates=DynamicResourceAllocation=false"], "has it locked to true"),
     ],
 )
 def test_a_bad_flag_ends_with_status_2_and_says_why(kubeconfig: str, flags: list[str], said: str) -> None:
