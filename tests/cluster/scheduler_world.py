@@ -10,7 +10,7 @@ from tools.control_plane.running import Access
 
 from moorage.cluster import find_faults
 from moorage.cluster.invariants import overcommitted
-from moorage.config import parse_config
+from moorage.config import DEFAULT_FEATURES, Features, parse_config
 from moorage.engine.engine import default_registry
 from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.errors import NotFound
@@ -167,6 +167,7 @@ class World:
         profiles: Sequence[Tree] | None = None,
         plugins: Sequence[type] = (),
         access: ClusterAccess | None = None,
+        features: Features = DEFAULT_FEATURES,
         **config: Any,
     ) -> AsyncIterator[Scheduler]:
         """Run a scheduler in this process; when the block ends, what it holds must agree with the API server."""
@@ -179,7 +180,7 @@ class World:
             "clientConnection": {"qps": 5000, "burst": 5000},
             **config,
         }
-        parsed = parse_config(document, known=registry.known)
+        parsed = parse_config(document, known=registry.known, features=features)
         stopping = asyncio.Event()
         async with Client(access or load_access(self.access.kubeconfig)) as client:
             scheduler = Scheduler(client, parsed, registry)

@@ -13,15 +13,23 @@ from typing import Any
 import pytest
 from tests.cluster.mixed_workload import MixedWorkload
 from tests.cluster.scheduler_world import World, condition, make_world
+from tools.control_plane.binaries import version
 from tools.control_plane.running import ControlPlane
 
 from moorage.columns import Snapshot
+from moorage.config import Features, features_of
+from moorage.config.gates import parse_version
 from moorage.engine import Decision, make_engine
 from moorage.kube.paths import resource_of
 from moorage.objects import KubeObject, Pod, convert_object
 
 NODES, PODS = 12, 60
 KINDS = ("Node", "Namespace", "Service")
+
+
+def features_of_kube_scheduler() -> Features:
+    """Of the version that stands beside us: ours takes that one's decisions."""
+    return features_of(parse_version(version().rpartition(".")[0]))
 
 
 @asynccontextmanager
@@ -34,7 +42,7 @@ async def kube_scheduler(control_plane: ControlPlane, world: World) -> AsyncIter
 @asynccontextmanager
 async def moorage(_control_plane: ControlPlane, world: World) -> AsyncIterator[None]:
     """Ours."""
-    async with world.scheduling():
+    async with world.scheduling(features=features_of_kube_scheduler()):
         yield
 
 
@@ -74,7 +82,8 @@ def judge(objects: list[KubeObject], pod: dict[str, Any], world: World) -> Decis
     unbound["spec"].pop("nodeName", None)
     item = convert_object({**unbound, "kind": "Pod", "apiVersion": "v1"})
     assert isinstance(item, Pod)
-    engine = make_engine(Snapshot.of(objects))
+    features = features_of_kube_scheduler()
+    engine = make_engine(Snapshot.of(objects, features.request_rules), features=features)
     return engine.explain(engine.snapshot.info(item))
 
 

@@ -24,7 +24,7 @@ PROFILE = "default-scheduler"
 EVENTS: dict[str, tuple[ClusterEvent, type[KubeObject], dict[str, str]]] = {
     "node added": (ClusterEvent(Resource.NODE, Action.ADD), Node, {"P0": "hint", "P1": "hint"}),
     "node labelled": (ClusterEvent(Resource.NODE, Action.UPDATE_NODE_LABEL), Node, {"P1": "hint"}),
-    "node tainted": (ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT), Node, {"P0": "always", "P1": "hint"}),
+    "node tainted": (ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT), Node, {"P1": "hint"}),
     "pod deleted": (ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE), Pod, {"P1": "hint", "P2": "always"}),
     "pod added": (ClusterEvent(Resource.ASSIGNED_POD, Action.ADD), Pod, {"Gate": "hint"}),
     "volume added": (ClusterEvent(Resource.PERSISTENT_VOLUME, Action.ADD), PersistentVolume, {}),

@@ -143,14 +143,14 @@ class Model:
                 self.change(other, node, 1)
 
     def means(self, term: AffinityTerm, other: PodInfo) -> bool:
-        """Whether a term of the incoming pod means another: listed namespaces, and a selector asked about nothing."""
+        """Whether a term of the incoming pod means another: in listed namespaces, or in those of the selector."""
         by_labels = term.namespace_selector
         listed = {
             one.metadata.name
             for one in self.snapshot.objects.each(Namespace)
             if not by_labels.is_empty and by_labels.matches(one.metadata.labels)
         }
-        in_scope = other.namespace in term.namespaces | listed or by_labels.matches({})
+        in_scope = other.namespace in term.namespaces | listed or by_labels.is_empty
         return in_scope and term.selector.matches(other.labels)
 
     def is_meant_by(self, term: AffinityTerm) -> bool:

@@ -124,6 +124,8 @@ class ControlPlane:
             "kube-apiserver",
             f"--etcd-servers={etcd}",
             f"--advertise-address={LOOPBACK}",
+            # Nobody in a cluster can reach a loopback address: since 1.37 it may not become an endpoint.
+            "--endpoint-reconciler-type=none",
             f"--cert-dir={certificates}",
             "--service-cluster-ip-range=10.0.0.0/24",
             f"--service-account-key-file={self._service_account_key}",

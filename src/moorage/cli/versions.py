@@ -12,7 +12,7 @@ VersionOption = Annotated[
     typer.Option(
         "--emulated-version",
         metavar="VERSION",
-        help="Whose decisions to take: kube-scheduler's of 1.36 (if not given) or of 1.37.",
+        help="Whose decisions to take: kube-scheduler's of 1.37 (if not given) or of 1.36.",
         show_default=False,
     ),
 ]

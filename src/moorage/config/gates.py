@@ -17,7 +17,7 @@ from moorage.values.requests import RequestRules
 #: version -> the release whose decisions it stands for.
 RELEASES: Final = {"1.36": "v1.36.4", "1.37": "v1.37.1"}
 VERSIONS: Final = tuple(RELEASES)
-DEFAULT_VERSION: Final = "1.36"
+DEFAULT_VERSION: Final = "1.37"
 
 # The gates that our code asks for.
 DYNAMIC_RESOURCE_ALLOCATION: Final = "DynamicResourceAllocation"
@@ -196,15 +196,22 @@ def _check(name: str, value: bool, version: str) -> None:
     known = {spec.name: spec for spec in _specs(version).values() if not spec.is_own}
     spec = known.get(name)
     if spec is None:
-        near = difflib.get_close_matches(name, known, n=1)
-        hint = f'; did you mean "{near[0]}"?' if near else ""
-        elsewhere = [other for other in VERSIONS if name in _specs(other) and not _specs(other)[name].is_own]
-        if elsewhere:
-            hint = f"; {', '.join(elsewhere)} has it"
-        raise InputError(f'feature gate "{name}" is not known in {version}{hint}')
+        raise InputError(f'feature gate "{name}" is not known in {version}{_nearest(name, known)}')
     if spec.locked and value != spec.default:
         wanted, locked = str(value).lower(), str(spec.default).lower()
         raise InputError(f"feature gate {name} cannot be {wanted}: {version} has it locked to {locked}")
+
+
+def _nearest(name: str, known: Iterable[str]) -> str:
+    """What the user may have meant: in this version, or else in another."""
+    of_others = {spec.name: version for version in VERSIONS for spec in _specs(version).values() if not spec.is_own}
+    if name in of_others:
+        return f"; {of_others[name]} has it"
+    near = difflib.get_close_matches(name, known, n=1)
+    if near:
+        return f'; did you mean "{near[0]}"?'
+    near = difflib.get_close_matches(name, of_others, n=1)
+    return f'; did you mean "{near[0]}", which {of_others[near[0]]} has?' if near else ""
 
 
 def _check_needs(on: set[str], specs: Mapping[str, GateSpec]) -> None:

@@ -21,11 +21,12 @@ from moorage.framework.points import (
     Scores,
     Verdicts,
 )
-from moorage.framework.status import SKIP, Code, Status, error, pending, unresolvable, unschedulable, wait
+from moorage.framework.status import INDIFFERENT, SKIP, Code, Status, error, pending, unresolvable, unschedulable, wait
 from moorage.objects import KubeObject, Node, Pod, Struct, Untyped, custom_kind
 from moorage.values.requests import amount
 
 __all__ = [
+    "INDIFFERENT",
     "MAX_SCORE",
     "MIN_SCORE",
     "SKIP",

@@ -89,9 +89,9 @@ def test_gates_of_the_command_line_and_of_the_case(tmp_path: Path) -> None:
     cases = write(tmp_path / "in.jsonl", case(node("a"), node("b"), pod("p"), gates={"StorageCapacityScoring": True}))
     scores = decided(run(cases, "--emulated-version", "1.36").stdout)["one"][0]["scores"]
     assert all("VolumeBinding" in of_node for of_node in scores.values())
-    result = run(cases, "--feature-gates", "GangScheduling=true")
+    result = run(cases, "--feature-gates", "CompositePodGroup=true")
     assert result.exit_code == 2
-    assert result.stderr.startswith("--feature-gates: feature gate GangScheduling is on, but needs GenericWorkload")
+    assert result.stderr.startswith("--feature-gates: feature gate CompositePodGroup is on, but needs GenericWorkload")
     result = run(cases, "--emulated-version", "1.12")
     assert result.stderr == '--emulated-version: version "1.12" is not known; there are 1.36, 1.37\n'
 

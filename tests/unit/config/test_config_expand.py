@@ -77,6 +77,7 @@ def test_only_three_plugins() -> None:
     plugins = profile(multiPoint={"disabled": enable("*"), "enabled": wanted}).plugins
     assert dict(plugins.points) == {
         "queueSort": ("PrioritySort",),
+        "preFilter": ("NodeName",),
         "filter": ("NodeName",),
         "bind": ("DefaultBinder",),
     }
@@ -100,7 +101,9 @@ def test_every_wrong_name_is_reported_with_the_profile() -> None:
 def test_twice_under_multi_point_matters_only_where_it_takes_effect() -> None:
     twice = {"enabled": enable("NodeName", "NodeName")}
     assert "is listed twice" in faults(multiPoint=twice)["profiles[0].plugins.multiPoint.enabled"]
-    assert profile(multiPoint=twice, filter={"enabled": enable("NodeName")}).plugins.at("filter")[0] == "NodeName"
+    twice = {"enabled": enable("ImageLocality", "ImageLocality")}
+    listed = profile(multiPoint=twice, score={"enabled": enable("ImageLocality")})
+    assert listed.plugins.at("score")[0] == "ImageLocality"
 
 
 def test_one_queue_sort_and_some_bind_plugin() -> None:

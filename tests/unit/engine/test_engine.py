@@ -67,9 +67,7 @@ def test_where_nothing_fits_every_reason_is_counted() -> None:
     )
     preemption = decided.preemption
     assert preemption is not None
-    assert preemption.message == (
-        "no new claims to deallocate, preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling."
-    )
+    assert preemption.message == ("preemption: 0/4 nodes are available: 4 Preemption is not helpful for scheduling.")
 
 
 def test_no_nodes_at_all() -> None:

@@ -34,4 +34,4 @@ def test_every_container_and_image_volume_counts() -> None:
     volume = Volume(name="model", image=ImageVolume("model:1"))
     assert scores(a_pod().image("web:1").init_container(image="web:1"), node) == [100]
     assert scores(a_pod().image("web:1").container(image="other:1"), node) == [49]
-    assert scores(a_pod().image("web:1").container(image="other:1").spec(volumes=(volume,)), node) == [100]
+    assert scores(a_pod().image("web:1").container(image="other:1").spec(volumes=(volume,)), node) == [66]

@@ -67,8 +67,15 @@ def test_hints_of_the_cordon() -> None:
 def test_a_pod_that_names_its_node_goes_nowhere_else() -> None:
     decided = Cluster(a_node("a"), a_node("b")).decide(a_pod().on("b"))
     assert decided.feasible == ("b",)
-    decided.assert_refused("a", by="NodeName", because="node(s) didn't match the requested node name")
     missing = Cluster(*(a_node(f"n{number}") for number in range(9))).decide(a_pod().on("absent"))
+    missing.assert_unschedulable("9 node(s) didn't satisfy plugin(s) [NodeName]")
+
+
+def test_before_1_37_all_nodes_were_asked_about_the_name() -> None:
+    decided = Cluster(a_node("a"), a_node("b")).decide(a_pod().on("b"), version="1.36")
+    assert decided.feasible == ("b",)
+    decided.assert_refused("a", by="NodeName", because="node(s) didn't match the requested node name")
+    missing = Cluster(*(a_node(f"n{number}") for number in range(9))).decide(a_pod().on("absent"), version="1.36")
     missing.assert_unschedulable("9 node(s) didn't match the requested node name")
 
 

@@ -19,14 +19,14 @@ def test_pods_are_counted_by_queue_and_reason(world: "World", gate: "Gate") -> N
     queue.add(world.pod("d"))
     queue.activate([world.pod("d")])
     assert queue.counts.incoming == {
-        ("active", "UnschedulablePodAdd"): 2,
+        ("active", "UnscheduledPodAdd"): 2,
         ("unschedulable", "ScheduleAttemptFailure"): 1,
         ("backoff", "NodeAdd"): 1,
         ("active", "PopFromBackoffQ"): 1,
         ("backoff", "ScheduleAttemptFailure"): 1,
         ("active", "BackoffComplete"): 1,
-        ("active", "UnschedulablePodUpdate"): 1,
-        ("unschedulable", "UnschedulablePodAdd"): 1,
+        ("active", "TargetPodUpdate"): 1,
+        ("unschedulable", "UnscheduledPodAdd"): 1,
         ("unschedulable", "ForceActivate"): 1,
     }
 

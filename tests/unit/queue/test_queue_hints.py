@@ -119,8 +119,10 @@ def test_the_hint_sees_the_object_before_and_after(world: "World", hints: "Hints
         ([], False),
     ],
 )
-def test_whoever_wants_new_nodes_hears_of_taints_too(world: "World", registered: list[EventHint], woken: bool) -> None:
-    queue = world.queue({"Fit": registered})
+def test_before_1_37_whoever_wants_new_nodes_hears_of_taints_too(
+    world: "World", registered: list[EventHint], woken: bool
+) -> None:
+    queue = world.queue({"Fit": registered}, features=features_of("1.36"))
     world.rejected(queue, "a")
     assert queue.move_on_event(TAINT) == woken
 
@@ -233,7 +235,7 @@ def test_the_kinds_to_watch_are_those_some_plugin_wants(world: "World") -> None:
         }
     )
     assert queue.registered_actions() == {
-        Resource.NODE: Action.ADD | Action.UPDATE_NODE_TAINT,
+        Resource.NODE: Action.ADD,
         Resource.POD: Action.ADD | Action.DELETE,
     }
 

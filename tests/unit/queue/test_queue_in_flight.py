@@ -112,10 +112,10 @@ def test_events_are_kept_only_while_some_pod_needs_them(world: "World") -> None:
     queue.move_on_event(NODE_ADD)
     queue.move_on_event(LABEL)  # concerns no plugin
     b = pop(queue)
-    queue.move_on_event(ClusterEvent(Resource.NODE, Action.UPDATE_NODE_TAINT))
-    assert queue.in_flight_counts() == {"NodeAdd": 1, "NodeUpdateNodeTaint": 1, "PodPopped": 2}
+    queue.move_on_event(NODE_ADD)
+    assert queue.in_flight_counts() == {"NodeAdd": 2, "PodPopped": 2}
     queue.done(a.pod.uid)
-    assert queue.in_flight_counts() == {"NodeUpdateNodeTaint": 1, "PodPopped": 1}
+    assert queue.in_flight_counts() == {"NodeAdd": 1, "PodPopped": 1}
     queue.done(b.pod.uid)
     assert queue.in_flight_counts() == {"PodPopped": 0}
 
