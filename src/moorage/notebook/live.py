@@ -25,24 +25,29 @@ def list_objects(kubeconfig: str, context: str) -> tuple[list[KubeObject], list[
 
     Nodes and pods must be readable: ApiError else. InputError where there is no cluster to talk to.
     """
-    return run(_list_objects(kubeconfig, context))
+    return run(_connect_and_list(kubeconfig, context))
 
 
-async def _list_objects(kubeconfig: str, context: str) -> tuple[list[KubeObject], list[str]]:
+async def _connect_and_list(kubeconfig: str, context: str) -> tuple[list[KubeObject], list[str]]:
+    async with Client(load_access(kubeconfig, context=context)) as client:
+        return await list_through(client)
+
+
+async def list_through(client: Client) -> tuple[list[KubeObject], list[str]]:
+    """The same through a client of one's own."""
     objects: list[KubeObject] = []
     left_out: list[str] = []
-    async with Client(load_access(kubeconfig, context=context)) as client:
-        for name, kind in KINDS.items():
-            if name in _WRITTEN or name not in RESOURCES:
-                continue
-            try:
-                listed = msgspec.json.decode(await client.get(RESOURCES[name].path()))
-            except (NotFound, Forbidden) as error:
-                if name in ("Node", "Pod"):
-                    raise ApiError(f"cannot list {RESOURCES[name].plural}: {error}", code=error.code) from None
-                left_out.append(name)
-            else:
-                objects += [convert(item, kind) for item in listed.get("items") or ()]
+    for name, kind in KINDS.items():
+        if name in _WRITTEN or name not in RESOURCES:
+            continue
+        try:
+            listed = msgspec.json.decode(await client.get(RESOURCES[name].path()))
+        except (NotFound, Forbidden) as error:
+            if name in ("Node", "Pod"):
+                raise ApiError(f"cannot list {RESOURCES[name].plural}: {error}", code=error.code) from None
+            left_out.append(name)
+        else:
+            objects += [convert(item, kind) for item in listed.get("items") or ()]
     return objects, left_out
 
 

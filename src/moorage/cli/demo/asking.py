@@ -14,12 +14,12 @@ from moorage.framework.registry import Registry
 from moorage.kube.errors import NotFound
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import Client
-from moorage.objects import KINDS, Pod, convert
+from moorage.notebook.live import list_through
+from moorage.objects import Pod, convert
 
 T = TypeVar("T")
 
 _PATIENCE_SECONDS = 20.0
-_NOT_READ = ("Lease", "Event", "PodGroup")
 
 
 async def create(client: Client, manifest: dict[str, Any]) -> dict[str, Any]:
@@ -39,12 +39,8 @@ async def try_out(client: Client, pod: dict[str, Any]) -> dict[str, Any]:
 
 async def decide(client: Client, pod: dict[str, Any], config: Config, registry: Registry) -> Decision:
     """The decision on this pod, taken by the engine over what the API server holds now."""
-    snapshot = Snapshot()
-    for name, kind in KINDS.items():
-        if name not in _NOT_READ:
-            listed = msgspec.json.decode(await client.get(resource_of(name).path()))
-            for item in listed["items"]:
-                snapshot.add(convert(item, kind))
+    objects, _ = await list_through(client)
+    snapshot = Snapshot.of(objects)
     engine = make_engine(snapshot, config, registry=registry)
     return engine.explain(snapshot.info(convert(pod, Pod)))
 
