@@ -1,7 +1,7 @@
 """Cluster events, and what plugins say about them: which ones could make a pod they rejected schedulable."""
 
 import enum
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -79,6 +79,9 @@ class Hint(enum.Enum):
 #: (the waiting pod, the API object before, the API object after); None where the object was added or deleted.
 HintFunction = Callable[[PodInfo, Any, Any], Hint]
 
+#: What a hint function reads of the waiting pod, as one value that can be a key.
+ReadsOfPod = Callable[[PodInfo], Hashable]
+
 
 @dataclass(frozen=True)
 class ClusterEvent:
@@ -122,17 +125,39 @@ class EventHint:
     hint: HintFunction | None = None
     #: The class whose objects it is about, where the plugin named that.
     kind: type[KubeObject] | None = None
+    reads: ReadsOfPod | None = None
 
 
-def on(what: Resource | type[KubeObject], action: Action = Action.ALL, hint: HintFunction | None = None) -> EventHint:
+def on(
+    what: Resource | type[KubeObject],
+    action: Action = Action.ALL,
+    hint: HintFunction | None = None,
+    *,
+    reads: ReadsOfPod | None = None,
+) -> EventHint:
     """Register interest in an event, as plugins write it in events_to_register.
 
-    `what` is one of Resource, or the class of any kind: that kind is then followed. Raises InputError for anything
-    else.
+    `what` is one of Resource, or the class of any kind: that kind is then followed. `reads` declares what the hint
+    reads of the waiting pod: pods for which it gives equal values get one answer, so that the hint is asked once for
+    all of them. A hint that does not say is asked for each pod. Raises InputError for anything else.
     """
     if isinstance(what, type) and issubclass(what, KubeObject):
-        return EventHint(ClusterEvent(Resource.of(what), action), hint, kind=what)
+        return EventHint(ClusterEvent(Resource.of(what), action), hint, kind=what, reads=reads)
     try:
-        return EventHint(ClusterEvent(Resource(what), action), hint)
+        return EventHint(ClusterEvent(Resource(what), action), hint, reads=reads)
     except ValueError:
         raise InputError(f"{what!r} is nothing that happens: expected a Resource or the class of a kind") from None
+
+
+def nothing_of_pod(_pod: PodInfo) -> Hashable:
+    """For `reads`: the hint looks at the event alone."""
+    return None
+
+
+def spec_of_pod(pod: PodInfo) -> Hashable:
+    """For `reads`: the parts of the spec that decide a node by itself.
+
+    Requests, host ports, images, node name and selector, node affinity, tolerations; not volumes, spreading or pod
+    affinity, and nothing of the metadata.
+    """
+    return pod.pod_class

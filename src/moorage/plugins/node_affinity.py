@@ -9,7 +9,7 @@ from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.columns.selecting import matching_affinity, matching_any_term, matching_term
 from moorage.config.args import NodeAffinityArgs
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.events import Action, EventHint, Hint, Resource, on, spec_of_pod
 from moorage.framework.handle import Handle
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import NodeNames, Scope, Scores, Verdicts
@@ -101,7 +101,7 @@ class NodeAffinity:
 
     def events_to_register(self) -> Sequence[EventHint]:
         """A node that matches, and did not before."""
-        return (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._after_node),)
+        return (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._after_node, reads=spec_of_pod),)
 
     def _after_node(self, pod: PodInfo, old: Node | None, new: Node | None) -> Hint:
         if new is None:

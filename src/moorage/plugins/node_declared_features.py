@@ -5,7 +5,7 @@ from typing import Any
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.events import Action, EventHint, Hint, Resource, nothing_of_pod, on, spec_of_pod
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope
 from moorage.framework.status import SKIP, Status, unresolvable
@@ -40,8 +40,8 @@ class NodeDeclaredFeatures:
     def events_to_register(self) -> Sequence[EventHint]:
         """A node added or with other features; the pod needing something else."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, self._after_node),
-            on(Resource.POD, Action.UPDATE, self._after_pod),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_DECLARED_FEATURE, self._after_node, reads=nothing_of_pod),
+            on(Resource.POD, Action.UPDATE, self._after_pod, reads=spec_of_pod),
         )
 
     def _after_node(self, _pod: PodInfo, old: Node | None, new: Node | None) -> Hint:

@@ -7,7 +7,7 @@ import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.events import Action, EventHint, Hint, Resource, on, spec_of_pod
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Verdicts
 from moorage.framework.status import SKIP, Status, unschedulable
@@ -40,7 +40,10 @@ class NodePorts:
 
     def events_to_register(self) -> Sequence[EventHint]:
         """A new node; a pod gone that held one of the ports."""
-        return (on(Resource.NODE, Action.ADD), on(Resource.POD, Action.DELETE, self._after_pod_deleted))
+        return (
+            on(Resource.NODE, Action.ADD),
+            on(Resource.POD, Action.DELETE, self._after_pod_deleted, reads=spec_of_pod),
+        )
 
     def _after_pod_deleted(self, pod: PodInfo, old: Pod | None, _new: Pod | None) -> Hint:
         if old is None or not (old.spec.node_name or old.status.nominated_node_name):

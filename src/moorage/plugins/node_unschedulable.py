@@ -9,7 +9,7 @@ import numpy as np
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.config.gates import NODE_NAME_PRE_FILTER
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.events import Action, EventHint, Hint, Resource, on, spec_of_pod
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Verdicts
 from moorage.framework.status import Status, unresolvable
@@ -46,8 +46,8 @@ class NodeUnschedulable:
     def events_to_register(self) -> Sequence[EventHint]:
         """A node un-cordoned or added; a toleration gained."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._after_node),
-            on(Resource.POD, Action.UPDATE_POD_TOLERATION, self._after_pod),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._after_node, reads=spec_of_pod),
+            on(Resource.POD, Action.UPDATE_POD_TOLERATION, self._after_pod, reads=spec_of_pod),
         )
 
     def _after_node(self, _pod: PodInfo, old: Node | None, new: Node | None) -> Hint:

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.config.gates import NODE_NAME_PRE_FILTER
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.events import Action, EventHint, Hint, Resource, on, spec_of_pod
 from moorage.framework.handle import Handle
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import Scope, Scores, Verdicts
@@ -65,8 +65,8 @@ class TaintToleration:
     def events_to_register(self) -> Sequence[EventHint]:
         """A node whose taints the pod now tolerates; a toleration gained."""
         return (
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._after_node),
-            on(Resource.POD, Action.UPDATE_POD_TOLERATION, self._after_pod),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_TAINT, self._after_node, reads=spec_of_pod),
+            on(Resource.POD, Action.UPDATE_POD_TOLERATION, self._after_pod, reads=spec_of_pod),
         )
 
     def _after_node(self, pod: PodInfo, old: Node | None, new: Node | None) -> Hint:

@@ -62,14 +62,17 @@ class BackoffQueue:
         """Take the rejected pod whose back-off ends first, even if it has not ended."""
         return self._rejected.pop()
 
-    def pop_completed(self) -> list[QueuedPod]:
-        """Take every pod whose back-off is over: rejected ones first, in the order they may be tried."""
-        completed = []
+    def peek_rejected(self) -> QueuedPod | None:
+        """The rejected pod whose back-off ends first."""
+        return self._rejected.peek()
+
+    def pop_completed(self) -> QueuedPod | None:
+        """Take a pod whose back-off is over: rejected ones first, in the order they may be tried."""
         for heap in (self._rejected, self._broken):
-            while (first := heap.peek()) is not None and not self.is_backing_off(first):
-                completed.append(first)
-                heap.pop()
-        return completed
+            first = heap.peek()
+            if first is not None and not self.is_backing_off(first):
+                return heap.pop()
+        return None
 
     @property
     def has_rejected(self) -> bool:

@@ -1,7 +1,7 @@
 """What the plugins of each profile say about events: which ones concern them, and whether one helps a given pod."""
 
 import enum
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -9,7 +9,7 @@ from moorage.columns import PodInfo
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import GENERIC_WORKLOAD, NODE_TAINTS_WAKE_ALL
 from moorage.framework.answers import broken
-from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, HintFunction, Resource, on
+from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, HintFunction, ReadsOfPod, Resource, on
 from moorage.framework.status import Status
 from moorage.queue.faults import Faults
 from moorage.queue.moves import ObjectEvent, event_label
@@ -81,6 +81,11 @@ class HintBook:
         self._registered = {
             name: _registered(profile.registrations, every, taints_wake_all) for name, profile in profiles.items()
         }
+        self._reads = {
+            (profile, plugin): reads
+            for profile, registered in self._registered.items()
+            for plugin, reads in _reads(registered).items()
+        }
         self._now = now
         self._faults = faults or Faults()
         self._observe = observe
@@ -106,6 +111,29 @@ class HintBook:
             for _, one in registered:
                 wanted[one.event.resource] = wanted.get(one.event.resource, Action(0)) | one.event.action
         return wanted
+
+    def likeness(self, holder: Holder, queued: QueuedPod) -> Hashable | None:
+        """What the hints of a plugin read of the pod; None where one of them does not say."""
+        reads = self._reads.get(holder)
+        if reads is None:
+            return None
+        try:
+            likeness = tuple([read(queued.pod) for read in reads])
+            hash(likeness)
+        except Exception as problem:
+            outcome = f"its hints are asked for each pod, such as {queued.key}"
+            self._faults.see(broken(holder[1], _POINT, problem), outcome)
+            return None
+        return likeness
+
+    def ask(self, holder: Holder, pod: PodInfo, happened: ObjectEvent) -> bool:
+        """Whether the event may have changed a plugin's mind, for the pod and all that are like it."""
+        profile, plugin = holder
+        return any(
+            self._says_queue(plugin, hint, pod, happened)
+            for name, hint in self._hints_for(profile, happened.event)
+            if name == plugin
+        )
 
     def judge(self, queued: QueuedPod, happened: ObjectEvent) -> Requeue:
         """Ask the plugins that rejected the pod whether this event may have changed their mind."""
@@ -178,6 +206,19 @@ def _registered(
             # kube-scheduler adds this one unasked, so that a node that becomes ready counts like a new one.
             registered.append((plugin, on(Resource.NODE, Action.UPDATE_NODE_TAINT)))
     return registered
+
+
+def _reads(registered: Iterable[tuple[str, EventHint]]) -> dict[str, tuple[ReadsOfPod, ...] | None]:
+    """What the hints of each plugin read of a pod; None for a plugin with a hint that does not say."""
+    declared: dict[str, dict[ReadsOfPod | None, None]] = {}
+    for plugin, one in registered:
+        known = declared.setdefault(plugin, {})
+        if one.hint is not None:
+            known[one.reads] = None
+    return {
+        plugin: None if None in reads else tuple(read for read in reads if read is not None)
+        for plugin, reads in declared.items()
+    }
 
 
 def _wants_node(events: Iterable[EventHint], action: Action) -> bool:

@@ -1,6 +1,7 @@
 """The scheduling queue: which pod is tried next, and which event lets a rejected one try again."""
 
 import math
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
@@ -12,6 +13,7 @@ from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.framework.points import QueueSort, QueueSortByLess
 from moorage.objects import KubeObject
 from moorage.queue.active import ActiveQueue, QueueOrder
+from moorage.queue.asking import Asking, Stop, never
 from moorage.queue.backoff import BackoffQueue
 from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import pod_events, pod_resources
@@ -30,6 +32,9 @@ from moorage.queue.moves import (
 )
 from moorage.queue.record import Place, QueuedPod
 from moorage.queue.unschedulable import UnschedulablePods
+
+#: Pods moved between two looks at the clock.
+_MOVES_A_LOOK: Final = 32
 
 #: How often pods that have waited too long are looked for, in seconds.
 FLUSH_INTERVAL: Final = 30.0
@@ -53,9 +58,10 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         max_unschedulable: float = 300.0,
         features: Features = DEFAULT_FEATURES,
+        puts_off: bool = False,
         observe_hint: HintObserver | None = None,
     ) -> None:
-        """`profiles` by scheduler name."""
+        """`profiles` by scheduler name. With `puts_off` hints are asked by `work`, in slices; else at once."""
         self.faults = Faults()
         order = QueueOrder(queue_sort, self.faults)
         self._profiles = frozenset(profiles)
@@ -78,7 +84,12 @@ class SchedulingQueue:
         self._backoff = BackoffQueue(
             order, now, initial=initial_backoff, maximum=max_backoff, by_second=self._pop_from_backoff
         )
-        self._unschedulable = UnschedulablePods()
+        self._unschedulable = UnschedulablePods(self._hints.likeness)
+        self._puts_off = puts_off
+        self._asking = Asking(self._unschedulable, self._hints, self._wake)
+        #: Pods that have waited too long and are still to be woken.
+        self._overdue: deque[QueuedPod] = deque()
+        self._is_flushing = False
         self._in_flight = InFlightPods()
 
     # Pods come, change and go.
@@ -116,12 +127,15 @@ class SchedulingQueue:
 
     # The scheduling cycle takes pods and brings them back.
 
-    def pop(self) -> QueuedPod | None:
+    def pop(self, stop: Stop = never) -> QueuedPod | None:
         """Take the next pod to try, None if there is none: from activeQ, or early from the rejected ones in back-off.
 
+        Before a pod is taken, those of higher priority are asked about every event; None, too, where `stop` ends that.
         The pod is in flight until `done` or `return_unschedulable` is called for it.
         """
         while True:
+            if not self._ask_above_the_first(stop):
+                return None
             queued = self._active.pop()
             if queued is None:
                 queued = self._backoff.pop_rejected() if self._pop_from_backoff else None
@@ -171,17 +185,17 @@ class SchedulingQueue:
         *,
         only: Callable[[PodInfo], bool] | None = None,
     ) -> int:
-        """Something happened: wake the pods it may help, of those `only` picks. Answers how many were woken."""
+        """Something happened: wake the pods it may help, of those `only` picks. Answers how many were woken so far."""
+        happened = ObjectEvent(event, old, new)
         if event.is_wildcard:
-            waiting = list(self._unschedulable)
-        else:
-            holders = self._hints.concerns(event)
-            if not holders:
-                return 0
-            waiting = self._unschedulable.held_by(holders)
-        if only is not None:
-            waiting = [queued for queued in waiting if only(queued.pod)]
-        return self._wake(waiting, ObjectEvent(event, old, new))
+            return self._wake_all([one for one in self._unschedulable if only is None or only(one.pod)], happened)
+        holders = self._hints.concerns(event)
+        if not holders:
+            return 0
+        self._asking.put_down(happened, holders, only)
+        # Pods in flight are concerned from now on, whenever the others are asked.
+        self._in_flight.record(happened)
+        return 0 if self._puts_off else self._asking.ask()
 
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Move pods to activeQ at once, gates permitting. Pods in flight are tried again should they come back."""
@@ -189,15 +203,34 @@ class SchedulingQueue:
             if not self._activate(pod) and pod.uid in self._in_flight:
                 self._in_flight.record(ObjectEvent(FORCE_ACTIVATE, new=pod.pod))
 
-    def flush_backoff(self) -> int:
-        """Move the pods whose back-off is over to activeQ. Answers how many."""
-        completed = self._backoff.pop_completed()
-        for queued in completed:
+    @property
+    def has_work(self) -> bool:
+        """Whether `work` has something to do."""
+        return self._is_flushing or bool(self._overdue) or self._asking.highest is not None
+
+    def work(self, stop: Stop = never) -> None:
+        """Do what was put off, or not finished, until `stop` says so."""
+        if self._is_flushing:
+            self.flush_backoff(stop)
+        while self._overdue and not stop():
+            self._wake_overdue()
+        self._asking.ask(stop)
+
+    def flush_backoff(self, stop: Stop = never) -> int:
+        """Move the pods whose back-off is over to activeQ, until `stop` says so. Answers how many."""
+        self._is_flushing = True
+        moved = 0
+        while not (moved % _MOVES_A_LOOK == _MOVES_A_LOOK - 1 and stop()):
+            queued = self._backoff.pop_completed()
+            if queued is None:
+                self._is_flushing = False
+                break
             self._enter_active(queued, BACKOFF_COMPLETE)
-        return len(completed)
+            moved += 1
+        return moved
 
     def flush_unschedulable(self) -> int:
-        """Every 30 seconds, wake the pods that no event has woken for 5 minutes. Answers how many.
+        """Every 30 seconds, wake the pods that no event has woken for 5 minutes. Answers how many were woken so far.
 
         Hints may be wrong, and gates may open without an event.
         """
@@ -209,7 +242,13 @@ class SchedulingQueue:
         for queued in overdue:
             queued.was_flushed = True
             queued.flush_timestamp = now
-        return self._wake(overdue, ObjectEvent(UNSCHEDULABLE_TIMEOUT)) if overdue else 0
+        if not overdue:
+            return 0
+        if not self._puts_off:
+            return self._wake_all(overdue, ObjectEvent(UNSCHEDULABLE_TIMEOUT))
+        self._overdue.extend(overdue)
+        self._in_flight.record(ObjectEvent(UNSCHEDULABLE_TIMEOUT))
+        return 0
 
     def next_deadline(self) -> float | None:
         """When to call flush_backoff and flush_unschedulable next. None if only events can change anything."""
@@ -293,7 +332,14 @@ class SchedulingQueue:
     def _update_unschedulable(
         self, queued: QueuedPod, old: PodInfo, new: PodInfo, events: Iterable[ClusterEvent]
     ) -> None:
-        queued.pod = new
+        if not self._unschedulable.renew(queued, new):
+            # What hints read of it has changed: events from before concern it as it was.
+            if self._asking.settle(queued):
+                self.update(old, new)
+                return
+            self._unschedulable.remove(queued.key)
+            queued.pod = new
+            self._unschedulable.add(queued, self._asking.number)
         self._follow_nomination(old, new)
         for event in events:
             verdict = self._hints.judge(queued, ObjectEvent(event, old.pod, new.pod))
@@ -334,18 +380,36 @@ class SchedulingQueue:
         events = self._in_flight.events_since_departure(queued.pod.uid)
         return Requeue.AFTER_BACKOFF if events is None else self._hints.judge_all(queued, events)
 
-    def _wake(self, waiting: Iterable[QueuedPod], happened: ObjectEvent) -> int:
+    def _wake(self, queued: QueuedPod, happened: ObjectEvent, verdict: Requeue) -> bool:
+        """An event helps an unschedulable pod. Whether it may be tried now; a gate may hold it back."""
+        self._unschedulable.remove(queued.key)
+        return self._requeue(queued, verdict, event_label(happened.event)) in (Place.ACTIVE, Place.BACKOFF)
+
+    def _wake_all(self, waiting: Iterable[QueuedPod], happened: ObjectEvent) -> int:
+        """A wildcard: for these pods, whoever rejected them."""
         woken = 0
-        label = event_label(happened.event)
         for queued in waiting:
             verdict = self._hints.judge(queued, happened)
-            # A plugin that is asked may activate other pods, so that they are here no more.
-            if verdict is Requeue.SKIP or self._unschedulable.get(queued.key) is not queued:
-                continue
-            self._unschedulable.remove(queued.key)
-            woken += self._requeue(queued, verdict, label) in (Place.ACTIVE, Place.BACKOFF)
+            if verdict is not Requeue.SKIP and self._unschedulable.get(queued.key) is queued:
+                woken += self._wake(queued, happened, verdict)
         self._in_flight.record(happened)
         return woken
+
+    def _wake_overdue(self) -> None:
+        queued = self._overdue.popleft()
+        if queued.was_flushed and self._unschedulable.get(queued.key) is queued:
+            self._wake(queued, ObjectEvent(UNSCHEDULABLE_TIMEOUT), Requeue.AFTER_BACKOFF)
+
+    def _ask_above_the_first(self, stop: Stop) -> bool:
+        """Ask about the pods that may come before the next one. Whether there was time for it."""
+        while (highest := self._asking.highest) is not None:
+            first = self._active.peek() or (self._backoff.peek_rejected() if self._pop_from_backoff else None)
+            if first is None or first.pod.priority >= highest:
+                return True
+            if stop():
+                return False
+            self._asking.ask(stop, above=first.pod.priority)
+        return True
 
     def _activate(self, pod: PodInfo) -> bool:
         label = event_label(FORCE_ACTIVATE)
@@ -384,7 +448,7 @@ class SchedulingQueue:
         self.counts.entered(Place.ACTIVE, label)
 
     def _enter_unschedulable(self, queued: QueuedPod, label: str) -> Place:
-        self._unschedulable.add(queued)
+        self._unschedulable.add(queued, self._asking.number)
         place = _waiting_place(queued)
         self.counts.entered(place, label)
         return place

@@ -41,6 +41,8 @@ class QueuedPod:
     pending_plugins: frozenset[str] = NO_PLUGINS
     #: The PreEnqueue plugin that keeps it out, "" if none does.
     gating_plugin: str = ""
+    #: The number of the last event that came before it became unschedulable.
+    entered: int = 0
     #: When its back-off ends, once computed for the last attempt.
     backoff_expiry: float | None = None
     #: Whether it was last moved because it had waited too long, and when that was.

@@ -1,25 +1,45 @@
 """The pods that no retry would help: rejected ones wait for an event, gated ones for their gate.
 
-Pods are indexed by the plugin that holds them, for each profile. Which plugins an event concerns is known beforehand
-(moorage.queue.hints), so an event looks at the pods of those plugins and at no other.
+Pods are held by the plugins that rejected them, and under each plugin by what its hints read of a pod. Which plugins
+an event concerns is known beforehand (moorage.queue.hints), so that it leads to some classes of pods and to no other
+pod, and one answer does for a class.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import dataclass, field
 
+from moorage.columns import PodInfo
 from moorage.queue.record import QueuedPod
 
 #: (scheduler name, plugin name)
 Holder = tuple[str, str]
 
-_NOBODY: Mapping[str, QueuedPod] = {}
+#: What a plugin's hints read of a pod; None where they cannot share an answer with any other pod's.
+LikenessOf = Callable[[Holder, QueuedPod], Hashable | None]
+
+
+@dataclass(slots=True, eq=False)
+class AlikePods:
+    """Pods of one priority that one plugin holds, and that its hints cannot tell apart; in order of arrival."""
+
+    holder: Holder
+    #: Whether this is one pod alone, for which every plugin that rejected it is asked.
+    is_single: bool
+    #: The number of the last event its pods were asked about.
+    asked: int
+    pods: dict[str, QueuedPod] = field(default_factory=dict)
 
 
 class UnschedulablePods:
     """unschedulablePods. A gated pod is found under its gating plugin alone, others under each rejecting plugin."""
 
-    def __init__(self) -> None:
+    def __init__(self, likeness: LikenessOf) -> None:
+        self._likeness = likeness
         self._pods: dict[str, QueuedPod] = {}
-        self._held: dict[Holder, dict[str, QueuedPod]] = {}
+        #: holder -> priority -> likeness -> pods
+        self._held: dict[Holder, dict[int, dict[Hashable, AlikePods]]] = {}
+        #: Where a pod stands, so that it is found again whatever becomes of it.
+        self._places: dict[str, list[tuple[int, Hashable, AlikePods]]] = {}
         self._gated = 0
 
     def __len__(self) -> int:
@@ -40,15 +60,18 @@ class UnschedulablePods:
         """The pod under a key."""
         return self._pods.get(key)
 
-    def add(self, queued: QueuedPod) -> None:
-        """Add a pod that is not here. Some plugin must hold it, or no event would ever find it."""
+    def add(self, queued: QueuedPod, number: int) -> None:
+        """Add a pod that is not here; events up to this number concern it no more.
+
+        Some plugin must hold it, or no event would ever find it.
+        """
         assert queued.key not in self._pods, f"{queued.key} is queued twice"
-        self._pods[queued.key] = queued
-        self._gated += queued.is_gated
         holders = _holders(queued)
         assert holders, f"no plugin holds {queued.key}"
-        for holder in holders:
-            self._held.setdefault(holder, {})[queued.key] = queued
+        queued.entered = number
+        self._pods[queued.key] = queued
+        self._gated += queued.is_gated
+        self._places[queued.key] = [self._place(holder, queued) for holder in holders]
 
     def remove(self, key: str) -> QueuedPod | None:
         """Take a pod out. None if it is not here."""
@@ -56,19 +79,60 @@ class UnschedulablePods:
         if queued is None:
             return None
         self._gated -= queued.is_gated
-        for holder in _holders(queued):
-            held = self._held[holder]
-            del held[key]
-            if not held:
-                del self._held[holder]
+        for priority, likeness, alike in self._places.pop(key):
+            del alike.pods[key]
+            if not alike.pods:
+                self._drop(priority, likeness, alike)
         return queued
 
-    def held_by(self, holders: Iterable[Holder]) -> list[QueuedPod]:
-        """The pods that any of these plugins holds, each once."""
-        found: dict[str, QueuedPod] = {}
-        for holder in holders:
-            found.update(self._held.get(holder, _NOBODY))
-        return list(found.values())
+    def holders(self, key: str) -> list[Holder]:
+        """The plugins that hold a pod of this queue."""
+        return [alike.holder for _, _, alike in self._places[key]]
+
+    def renew(self, queued: QueuedPod, pod: PodInfo) -> bool:
+        """A pod that is here has changed. False, and nothing done, where it is now held with others than before."""
+        before = queued.pod
+        queued.pod = pod
+        places = self._places[queued.key]
+        if all(self._key(alike.holder, queued) == (priority, likeness) for priority, likeness, alike in places):
+            return True
+        queued.pod = before
+        return False
+
+    def priorities(self, holder: Holder) -> list[int]:
+        """The priorities of the pods that a plugin holds."""
+        return list(self._held.get(holder, ()))
+
+    def alike(self, holder: Holder, priority: int) -> list[AlikePods]:
+        """The pods of a priority that a plugin holds."""
+        return list(self._held.get(holder, {}).get(priority, {}).values())
+
+    def _place(self, holder: Holder, queued: QueuedPod) -> tuple[int, Hashable, AlikePods]:
+        priority, likeness = self._key(holder, queued)
+        known = self._held.setdefault(holder, {}).setdefault(priority, {})
+        alike = known.get(likeness)
+        if alike is None:
+            alike = known[likeness] = AlikePods(holder, _is_single(queued), queued.entered)
+        alike.pods[queued.key] = queued
+        return priority, likeness, alike
+
+    def _key(self, holder: Holder, queued: QueuedPod) -> tuple[int, Hashable]:
+        is_single = _is_single(queued)
+        likeness = None if is_single else self._likeness(holder, queued)
+        return queued.pod.priority, (queued.pod.uid, is_single) if likeness is None else likeness
+
+    def _drop(self, priority: int, likeness: Hashable, alike: AlikePods) -> None:
+        priorities = self._held[alike.holder]
+        del priorities[priority][likeness]
+        if not priorities[priority]:
+            del priorities[priority]
+            if not priorities:
+                del self._held[alike.holder]
+
+
+def _is_single(queued: QueuedPod) -> bool:
+    """A plugin that only waits, and one that gates, are weighed against the others: that is asked pod by pod."""
+    return bool(queued.pending_plugins) or queued.is_gated
 
 
 def _holders(queued: QueuedPod) -> list[Holder]:

@@ -9,7 +9,7 @@ from moorage.errors import ExtenderError
 from moorage.framework.asking import Victims
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
-from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.events import Action, EventHint, Hint, Resource, nothing_of_pod, on
 from moorage.framework.handle import Handle
 from moorage.framework.points import Nomination, PostFilterAnswer
 from moorage.framework.status import Code, Status, error, unresolvable, unschedulable
@@ -127,7 +127,7 @@ class DefaultPreemption:
 
     def events_to_register(self) -> Sequence[EventHint]:
         """A pod gone never helps by itself: it lets the gate above be looked at again."""
-        return (on(Resource.POD, Action.DELETE, self._after_pod_deleted),)
+        return (on(Resource.POD, Action.DELETE, self._after_pod_deleted, reads=nothing_of_pod),)
 
     def _after_pod_deleted(self, _pod: PodInfo, _old: Pod | None, _new: Pod | None) -> Hint:
         return Hint.SKIP

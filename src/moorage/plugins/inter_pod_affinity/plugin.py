@@ -1,6 +1,6 @@
 """The plugin: finds the plan for a pod and asks it."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TypeVar
 
 import numpy as np
@@ -119,8 +119,13 @@ class InterPodAffinity:
     def events_to_register(self) -> Sequence[EventHint]:
         """Pods with a node, and nodes."""
         return (
-            on(Resource.POD, Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE, self._after_pod),
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._after_node),
+            on(
+                Resource.POD,
+                Action.ADD | Action.UPDATE_POD_LABEL | Action.DELETE,
+                self._after_pod,
+                reads=_terms_and_labels,
+            ),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._after_node, reads=_terms_and_labels),
         )
 
     def _after_pod(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
@@ -159,3 +164,8 @@ def _has_preferred_terms(pod: PodInfo) -> bool:
         one is not None and one.preferred_during_scheduling_ignored_during_execution
         for one in (affinity.pod_affinity, affinity.pod_anti_affinity)
     )
+
+
+def _terms_and_labels(pod: PodInfo) -> Hashable:
+    """What the hints read of a waiting pod."""
+    return pod.affinity_class, pod.label_group

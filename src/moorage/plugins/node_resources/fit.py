@@ -7,7 +7,7 @@ import numpy as np
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.config.args import NodeResourcesFitArgs
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.events import Action, EventHint, Hint, Resource, on, spec_of_pod
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Scores, Verdicts
 from moorage.framework.status import Status, unresolvable, unschedulable
@@ -126,8 +126,8 @@ class NodeResourcesFit:
     def events_to_register(self) -> Sequence[EventHint]:
         """Room made: a node added or grown, a pod gone or shrunk."""
         return (
-            on(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._after_pod),
-            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._after_node),
+            on(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._after_pod, reads=spec_of_pod),
+            on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._after_node, reads=spec_of_pod),
         )
 
     def _after_pod(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:

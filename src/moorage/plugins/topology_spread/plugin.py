@@ -118,8 +118,8 @@ class PodTopologySpread:
         pod_actions = Action.ADD | Action.UPDATE_POD_LABEL | Action.UPDATE_POD_TOLERATION | Action.DELETE
         node_actions = Action.ADD | Action.DELETE | Action.UPDATE_NODE_LABEL | Action.UPDATE_NODE_TAINT
         return (
-            on(Resource.POD, pod_actions, self._after_pod),
-            on(Resource.NODE, node_actions, self._after_node),
+            on(Resource.POD, pod_actions, self._after_pod, reads=_spreading),
+            on(Resource.NODE, node_actions, self._after_node, reads=_spreading),
         )
 
     def _after_pod(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
@@ -173,3 +173,9 @@ class PodTopologySpread:
         if selector.is_empty:
             return []
         return [replace(one, selector=selector) for one in compile_constraints(self._defaults, action, pod.labels)]
+
+
+def _spreading(pod: PodInfo) -> Hashable:
+    """What the hints read of a waiting pod; where it has no constraints its owner decides which are the default."""
+    own = pod.spec.topology_spread_constraints
+    return pod.label_group, _encode(own) if own else pod.pod.metadata.owner_references

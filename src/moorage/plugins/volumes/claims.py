@@ -1,10 +1,14 @@
 """From a pod to its claims, and from claims and volumes to their storage class."""
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from typing import NamedTuple
+
+import msgspec
 
 from moorage.columns import PodInfo
 from moorage.objects import PersistentVolume, PersistentVolumeClaim, Volume
+
+_encode = msgspec.msgpack.Encoder().encode
 
 #: The storage class by its old annotation, which still goes before the field.
 BETA_STORAGE_CLASS = "volume.beta.kubernetes.io/storage-class"
@@ -34,6 +38,12 @@ def claim_uses(pod: PodInfo) -> Iterator[ClaimUse]:
         use = claim_use(pod.name, volume)
         if use is not None:
             yield use
+
+
+def volumes_of_pod(pod: PodInfo) -> Hashable:
+    """What hints about volumes read of a waiting pod: its volumes, and what the claims behind them are called."""
+    name = pod.name if any(volume.ephemeral is not None for volume in pod.spec.volumes) else ""
+    return pod.namespace, name, _encode(pod.spec.volumes)
 
 
 def uses_claim(pod: PodInfo, claim: PersistentVolumeClaim) -> bool:

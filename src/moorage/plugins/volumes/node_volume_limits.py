@@ -24,7 +24,7 @@ from moorage.objects import (
     VolumeAttachment,
 )
 from moorage.plugins.volumes.attachable import Attachable, AttachableVolumes, NodeVolumes, may_attach
-from moorage.plugins.volumes.claims import uses_claim
+from moorage.plugins.volumes.claims import uses_claim, volumes_of_pod
 from moorage.plugins.volumes.csi_migration import in_tree_plugin
 from moorage.plugins.volumes.volume_columns import (
     UNCOUNTABLE,
@@ -107,10 +107,10 @@ class NodeVolumeLimits:
         """Limits that rise, volumes that are let go of, and claims that appear."""
         return (
             on(Resource.CSI_NODE, Action.ADD),
-            on(Resource.CSI_NODE, Action.UPDATE, _after_csi_node_updated),
-            on(Resource.POD, Action.DELETE, _after_pod_deleted),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _after_claim_added),
-            on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _after_attachment_deleted),
+            on(Resource.CSI_NODE, Action.UPDATE, _after_csi_node_updated, reads=volumes_of_pod),
+            on(Resource.POD, Action.DELETE, _after_pod_deleted, reads=volumes_of_pod),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _after_claim_added, reads=volumes_of_pod),
+            on(Resource.VOLUME_ATTACHMENT, Action.DELETE, _after_attachment_deleted, reads=volumes_of_pod),
         )
 
     def _required_drivers(self, wanted: Attachable | Status) -> list[str]:

@@ -19,7 +19,7 @@ from moorage.objects import (
     RbdVolume,
     Volume,
 )
-from moorage.plugins.volumes.claims import not_found
+from moorage.plugins.volumes.claims import not_found, volumes_of_pod
 
 DISK_CONFLICT = unschedulable("node(s) had no available disk")
 CLAIM_IN_USE = unschedulable(
@@ -103,9 +103,9 @@ class VolumeRestrictions:
     def events_to_register(self) -> Sequence[EventHint]:
         """Pods that leave, new nodes, and claims that appear."""
         return (
-            on(Resource.POD, Action.DELETE, _after_pod_deleted),
+            on(Resource.POD, Action.DELETE, _after_pod_deleted, reads=volumes_of_pod),
             on(Resource.NODE, Action.ADD),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _after_claim_added),
+            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD, _after_claim_added, reads=volumes_of_pod),
         )
 
 

@@ -13,7 +13,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.points import Verdicts
 from moorage.framework.status import SKIP, Status, unresolvable
 from moorage.objects import PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.plugins.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of_claim, not_found
+from moorage.plugins.volumes.claims import WAIT_FOR_FIRST_CONSUMER, class_of_claim, not_found, volumes_of_pod
 from moorage.plugins.volumes.csi_migration import BETA_REGION, BETA_ZONE, REGION, ZONE, ZONE_SEPARATOR
 from moorage.plugins.volumes.label_rows import rows_with_value
 
@@ -88,10 +88,12 @@ class VolumeZone:
     def events_to_register(self) -> Sequence[EventHint]:
         """Whatever may bind a claim, move a volume or bring a node."""
         return (
-            on(Resource.STORAGE_CLASS, Action.ADD, _after_class_added),
+            on(Resource.STORAGE_CLASS, Action.ADD, _after_class_added, reads=volumes_of_pod),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-            on(Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _after_claim_changed),
-            on(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _after_volume_changed),
+            on(
+                Resource.PERSISTENT_VOLUME_CLAIM, Action.ADD | Action.UPDATE, _after_claim_changed, reads=volumes_of_pod
+            ),
+            on(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _after_volume_changed, reads=volumes_of_pod),
         )
 
     def _placements_of(self, namespace: str, claim_name: str) -> tuple[Placement, ...] | Status:

@@ -4,7 +4,7 @@ from moorage.columns import PodInfo
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.objects import CSIDriver, CSINode, CSIStorageCapacity, PersistentVolumeClaim, StorageClass
 from moorage.plugins.volumes.binding.provisioning import volume_limit
-from moorage.plugins.volumes.claims import uses_claim
+from moorage.plugins.volumes.claims import uses_claim, volumes_of_pod
 from moorage.plugins.volumes.csi_migration import MIGRATED_PLUGINS
 
 _ADD_OR_UPDATE = Action.ADD | Action.UPDATE
@@ -40,11 +40,11 @@ def _after_capacity_changed(_pod: PodInfo, before: CSIStorageCapacity | None, af
 
 
 EVENTS: tuple[EventHint, ...] = (
-    on(Resource.STORAGE_CLASS, _ADD_OR_UPDATE, _after_class_changed),
-    on(Resource.PERSISTENT_VOLUME_CLAIM, _ADD_OR_UPDATE, _after_claim_changed),
+    on(Resource.STORAGE_CLASS, _ADD_OR_UPDATE, _after_class_changed, reads=volumes_of_pod),
+    on(Resource.PERSISTENT_VOLUME_CLAIM, _ADD_OR_UPDATE, _after_claim_changed, reads=volumes_of_pod),
     on(Resource.PERSISTENT_VOLUME, _ADD_OR_UPDATE),
     on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL),
-    on(Resource.CSI_NODE, _ADD_OR_UPDATE, _after_csi_node_changed),
-    on(Resource.CSI_DRIVER, Action.UPDATE, _after_driver_updated),
-    on(Resource.CSI_STORAGE_CAPACITY, _ADD_OR_UPDATE, _after_capacity_changed),
+    on(Resource.CSI_NODE, _ADD_OR_UPDATE, _after_csi_node_changed, reads=volumes_of_pod),
+    on(Resource.CSI_DRIVER, Action.UPDATE, _after_driver_updated, reads=volumes_of_pod),
+    on(Resource.CSI_STORAGE_CAPACITY, _ADD_OR_UPDATE, _after_capacity_changed, reads=volumes_of_pod),
 )
