@@ -7,7 +7,7 @@ from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.errors import ApiError, InputError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
-from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.events import Action, EventHint, Hint, Resource, nothing_of_pod, on, spec_of_pod
 from moorage.framework.handle import Handle, Host, WaitingPod
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import (
@@ -63,8 +63,10 @@ __all__ = [
     "amount",
     "custom_kind",
     "error",
+    "nothing_of_pod",
     "on",
     "pending",
+    "spec_of_pod",
     "unresolvable",
     "unschedulable",
     "wait",
