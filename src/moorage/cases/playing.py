@@ -19,7 +19,7 @@ from moorage.framework.handle import WaitingPod
 from moorage.framework.registry import Registry
 from moorage.framework.status import Code, Status
 from moorage.objects import Condition, KubeObject, Node, Pod
-from moorage.queue import Place, QueuedPod, SchedulingQueue
+from moorage.queue import Place, QueuedEntity, QueuedPod, SchedulingQueue
 
 #: Second 0 of every script.
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -199,7 +199,7 @@ class _Play:
     # What is seen.
 
     def _queues(self) -> dict[str, Any]:
-        places: dict[Place, list[QueuedPod]] = {place: [] for place in Place}
+        places: dict[Place, list[QueuedEntity]] = {place: [] for place in Place}
         for place, queued in sorted(self._queue.pods(), key=lambda one: one[1].key):
             places[place].append(queued)
         queues = {
@@ -210,7 +210,7 @@ class _Play:
         }
         return {name: queue for name, queue in queues.items() if queue}
 
-    def _backoff_end(self, queued: QueuedPod) -> int:
+    def _backoff_end(self, queued: QueuedEntity) -> int:
         return math.floor((queued.backoff_expiry or 0) - EPOCH)
 
 

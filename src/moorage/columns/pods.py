@@ -135,6 +135,11 @@ class PodInfo:
         pod = msgspec.structs.replace(self.pod, spec=msgspec.structs.replace(self.pod.spec, node_name=node_name))
         return PodInfo(pod, self.pod_class, self.label_group, self.affinity_class, self.request)
 
+    def with_priority(self, priority: int) -> "PodInfo":
+        """The pod as it would be with another priority."""
+        pod = msgspec.structs.replace(self.pod, spec=msgspec.structs.replace(self.pod.spec, priority=priority))
+        return PodInfo(pod, self.pod_class, self.label_group, self.affinity_class, self.request)
+
     def renewed(self, pod: Pod) -> "PodInfo":
         """A newer version of the pod in which nothing changed that is derived: all of that is shared."""
         return PodInfo(pod, self.pod_class, self.label_group, self.affinity_class, self.request)

@@ -6,19 +6,23 @@ the pods they may help through an index, never by a walk over the queue.
 
 from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import node_events, pod_events
+from moorage.queue.groups import Group
 from moorage.queue.hints import ALL_EVENTS, EXTENDER, HintObserver, PreEnqueueFunction, ProfileHints
 from moorage.queue.moves import event_label
 from moorage.queue.queue import SchedulingQueue
-from moorage.queue.record import Place, QueuedPod
+from moorage.queue.record import Place, QueuedEntity, QueuedGroup, QueuedPod
 
 __all__ = [
     "ALL_EVENTS",
     "EXTENDER",
+    "Group",
     "HintObserver",
     "Place",
     "PreEnqueueFunction",
     "ProfileHints",
     "QueueCounts",
+    "QueuedEntity",
+    "QueuedGroup",
     "QueuedPod",
     "SchedulingQueue",
     "event_label",

@@ -11,7 +11,7 @@ from moorage.framework.points import QueueSort, QueueSortByLess
 from moorage.framework.registry import plugin_name
 from moorage.queue.faults import Faults
 from moorage.queue.heap import PodHeap
-from moorage.queue.record import QueuedPod
+from moorage.queue.record import QueuedEntity
 
 _POINT: Final = "QueueSort"
 _OUTCOME: Final = "its pod is tried after all others, by priority and time"
@@ -28,7 +28,7 @@ class QueueOrder:
         self._faults = faults
         self._key = plugin.sort_key if isinstance(plugin, QueueSort) else _key_of_less(plugin.less)
 
-    def of(self, queued: QueuedPod) -> tuple[int, Any]:
+    def of(self, queued: QueuedEntity) -> tuple[int, Any]:
         """Where the pod stands."""
         try:
             key = self._key(queued.pod, queued.timestamp)
@@ -40,11 +40,11 @@ class QueueOrder:
             return self.last(queued, problem)
         return 0, key
 
-    def last(self, queued: QueuedPod, problem: Exception) -> tuple[int, Any]:
+    def last(self, queued: QueuedEntity, problem: Exception) -> tuple[int, Any]:
         """Where a pod stands whose key does not compare with others."""
         return self._last(queued, broken(self._name, _POINT, f"keys do not compare: {problem}"))
 
-    def _last(self, queued: QueuedPod, error: PluginError) -> tuple[int, Any]:
+    def _last(self, queued: QueuedEntity, error: PluginError) -> tuple[int, Any]:
         self._faults.see(error, _OUTCOME)
         return 1, (-queued.pod.priority, queued.timestamp)
 

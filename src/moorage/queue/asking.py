@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 from moorage.columns import PodInfo
 from moorage.queue.hints import HintBook, Requeue
 from moorage.queue.moves import ObjectEvent
-from moorage.queue.record import QueuedPod
+from moorage.queue.record import QueuedEntity
 from moorage.queue.unschedulable import AlikePods, Holder, UnschedulablePods
 
 #: Says that time is up.
@@ -46,7 +46,7 @@ class Asking:
         self,
         waiting: UnschedulablePods,
         hints: HintBook,
-        wake: Callable[[QueuedPod, ObjectEvent, Requeue], bool],
+        wake: Callable[[QueuedEntity, ObjectEvent, Requeue], bool],
         most: int = MOST_PUT_DOWN,
     ) -> None:
         self._waiting = waiting
@@ -100,11 +100,13 @@ class Asking:
             self._forgotten = 0
         return self._woken - before
 
-    def settle(self, queued: QueuedPod) -> bool:
+    def settle(self, queued: QueuedEntity) -> bool:
         """Ask about this pod alone, and every event since it came. Whether that woke it."""
         holders = self._waiting.holders(queued.key)
         for event in self._since(queued.entered):
-            if event.holders.isdisjoint(holders) or (event.only is not None and not event.only(queued.pod)):
+            if event.holders.isdisjoint(holders) or (
+                event.only is not None and not any(event.only(member.pod) for member in queued.members)
+            ):
                 continue
             verdict = self._hints.judge(queued, event.happened)
             if verdict is not Requeue.SKIP and self._waiting.get(queued.key) is queued:
@@ -156,7 +158,7 @@ class Asking:
                 self._woken += self._wake(queued, event.happened, verdict)
         return True
 
-    def _verdict(self, alike: AlikePods, one: QueuedPod, event: _PutDown) -> Requeue:
+    def _verdict(self, alike: AlikePods, one: QueuedEntity, event: _PutDown) -> Requeue:
         if alike.asked < self._forgotten:
             return Requeue.AFTER_BACKOFF
         if alike.is_single:
@@ -175,10 +177,10 @@ def _number(event: _PutDown) -> int:
     return event.number
 
 
-def _concerned(alike: AlikePods, event: _PutDown) -> Iterator[QueuedPod]:
+def _concerned(alike: AlikePods, event: _PutDown) -> Iterator[QueuedEntity]:
     """The pods that waited here when the event came: the first ones, as they stand in order of arrival."""
     for queued in alike.pods.values():
         if queued.entered >= event.number:
             return
-        if event.only is None or event.only(queued.pod):
+        if event.only is None or any(event.only(member.pod) for member in queued.members):
             yield queued

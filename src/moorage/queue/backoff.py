@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from moorage.queue.active import QueueOrder
 from moorage.queue.heap import PodHeap
-from moorage.queue.record import QueuedPod
+from moorage.queue.record import QueuedEntity
 
 #: From here on a doubled back-off is beyond any configurable maximum.
 _MAX_DOUBLINGS = 62
@@ -42,31 +42,31 @@ class BackoffQueue:
     def __contains__(self, key: str) -> bool:
         return key in self._rejected or key in self._broken
 
-    def get(self, key: str) -> QueuedPod | None:
+    def get(self, key: str) -> QueuedEntity | None:
         """The pod under a key."""
         return self._rejected.get(key) or self._broken.get(key)
 
-    def push(self, queued: QueuedPod) -> None:
+    def push(self, queued: QueuedEntity) -> None:
         """Add a pod that is not here."""
         self._heap_for(queued).push(queued)
 
-    def update(self, queued: QueuedPod) -> None:
+    def update(self, queued: QueuedEntity) -> None:
         """Put a pod of this queue where it now belongs."""
         self._heap_for(queued).update(queued)
 
-    def remove(self, key: str) -> QueuedPod | None:
+    def remove(self, key: str) -> QueuedEntity | None:
         """Take a pod out. None if it is not here."""
         return self._rejected.remove(key) or self._broken.remove(key)
 
-    def pop_rejected(self) -> QueuedPod | None:
+    def pop_rejected(self) -> QueuedEntity | None:
         """Take the rejected pod whose back-off ends first, even if it has not ended."""
         return self._rejected.pop()
 
-    def peek_rejected(self) -> QueuedPod | None:
+    def peek_rejected(self) -> QueuedEntity | None:
         """The rejected pod whose back-off ends first."""
         return self._rejected.peek()
 
-    def pop_completed(self) -> QueuedPod | None:
+    def pop_completed(self) -> QueuedEntity | None:
         """Take a pod whose back-off is over: rejected ones first, in the order they may be tried."""
         for heap in (self._rejected, self._broken):
             first = heap.peek()
@@ -80,33 +80,33 @@ class BackoffQueue:
         return len(self._rejected) > 0
 
     def next_completion(self) -> float | None:
-        """The first moment at which some pod's back-off is over. None when no pod is here."""
+        """The first full second at which some pod's back-off is over. None when no pod is here."""
         firsts = [first for heap in (self._rejected, self._broken) if (first := heap.peek()) is not None]
-        return min(self.expiry(first) for first in firsts) + 1 if firsts else None
+        return math.floor(min(self.expiry(first) for first in firsts)) + 1 if firsts else None
 
-    def is_backing_off(self, queued: QueuedPod) -> bool:
+    def is_backing_off(self, queued: QueuedEntity) -> bool:
         """Whether the pod must wait; the second in which its back-off ends still counts."""
         return self.expiry(queued) >= self._aligned(self._now())
 
-    def expiry(self, queued: QueuedPod) -> float:
+    def expiry(self, queued: QueuedEntity) -> float:
         """The whole second in which the pod's back-off ends; minus infinity for one that has none."""
         failures = queued.consecutive_errors or queued.unschedulable_count
         if not failures or not self._maximum:
             return -math.inf
         if queued.backoff_expiry is None:
-            queued.backoff_expiry = self._aligned(queued.timestamp + self.duration(failures))
+            queued.backoff_expiry = self._aligned(queued.timestamp + self.duration(failures, len(queued.members)))
         return queued.backoff_expiry
 
-    def duration(self, failures: int) -> float:
-        """The back-off after so many failures: doubled each time, up to the maximum."""
-        return min(self._maximum, self._initial * 2.0 ** min(failures - 1, _MAX_DOUBLINGS))
+    def duration(self, failures: int, pods: int = 1) -> float:
+        """The back-off after so many failures: doubled each time, up to the maximum, which grows with a group."""
+        return min(self._maximum * math.sqrt(pods), self._initial * 2.0 ** min(failures - 1, _MAX_DOUBLINGS))
 
-    def pods(self) -> list[QueuedPod]:
+    def entities(self) -> list[QueuedEntity]:
         """Every pod here: rejected ones, then broken ones, each in order."""
         return [*self._rejected, *self._broken]
 
     def _aligned(self, moment: float) -> float:
         return math.floor(moment) if self._by_second else moment
 
-    def _heap_for(self, queued: QueuedPod) -> PodHeap:
+    def _heap_for(self, queued: QueuedEntity) -> PodHeap:
         return self._rejected if queued.rejecting_plugins else self._broken

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from moorage.queue.record import Place
+from moorage.queue.record import Place, QueuedEntity
 
 
 class QueueCounts:
@@ -24,7 +24,8 @@ class QueueCounts:
         for plugin in plugins:
             self.unschedulable[plugin, profile] += 1
 
-    def left(self, profile: str, plugins: Iterable[str]) -> None:
-        """A pod that these plugins had rejected left the queue."""
-        for plugin in plugins:
-            self.unschedulable[plugin, profile] -= 1
+    def left(self, queued: QueuedEntity) -> None:
+        """What plugins had rejected left the queue."""
+        for member in queued.members:
+            for plugin in member.rejecting_plugins:
+                self.unschedulable[plugin, member.profile] -= 1

@@ -8,7 +8,7 @@ from moorage.framework.answers import broken, verdict
 from moorage.queue.counts import QueueCounts
 from moorage.queue.faults import Faults
 from moorage.queue.hints import PreEnqueueFunction, ProfileHints
-from moorage.queue.record import QueuedPod
+from moorage.queue.record import QueuedEntity, QueuedPod
 
 _POINT: Final = "PreEnqueue"
 
@@ -21,11 +21,19 @@ class Gates:
         self._counts = counts
         self._faults = faults
 
-    def admit(self, queued: QueuedPod) -> bool:
-        """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated.
+    def admit(self, queued: QueuedEntity) -> bool:
+        """Ask the plugins for a pod, or for each member of a group, where one that is kept out keeps all of them out.
 
-        The pod must be in no queue: its marks decide where events find it.
+        It must be in no queue: its marks decide where events find it.
         """
+        kept_out = [member.gating_plugin for member in queued.members if not self._admit_pod(member)]
+        queued.gating_plugin = kept_out[-1] if kept_out else ""
+        if kept_out:
+            queued.was_flushed = False
+        return not kept_out
+
+    def _admit_pod(self, queued: QueuedPod) -> bool:
+        """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated."""
         plugins = self._plugins[queued.profile]
         last = queued.gating_plugin
         names = [last, *(name for name in plugins if name != last)] if last else list(plugins)
@@ -35,7 +43,6 @@ class Gates:
                     self._counts.rejected(queued.profile, (name,))
                 queued.unschedulable_plugins |= {name}
                 queued.gating_plugin = name
-                queued.was_flushed = False
                 return False
         queued.gating_plugin = ""
         return True

@@ -6,10 +6,10 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
-from moorage.queue.record import QueuedPod
+from moorage.queue.record import QueuedEntity
 
 #: (order, arrival, serial, pod). Serials are unique, so that pods themselves are never compared.
-_Entry = tuple[Any, int, int, QueuedPod]
+_Entry = tuple[Any, int, int, QueuedEntity]
 
 #: Dead entries below this number are not worth the sweep.
 _SWEEP = 64
@@ -26,7 +26,7 @@ class PodHeap:
     """
 
     def __init__(
-        self, order: Callable[[QueuedPod], Any], last_order: Callable[[QueuedPod, Exception], Any] | None = None
+        self, order: Callable[[QueuedEntity], Any], last_order: Callable[[QueuedEntity, Exception], Any] | None = None
     ) -> None:
         self._order = order
         self._last_order = last_order
@@ -40,7 +40,7 @@ class PodHeap:
     def __contains__(self, key: str) -> bool:
         return key in self._entries
 
-    def __iter__(self) -> Iterator[QueuedPod]:
+    def __iter__(self) -> Iterator[QueuedEntity]:
         """The pods in the order they would be popped."""
         try:
             entries = sorted(self._entries.values())
@@ -49,18 +49,18 @@ class PodHeap:
             entries = self._heap
         return iter([entry[3] for entry in entries])
 
-    def get(self, key: str) -> QueuedPod | None:
+    def get(self, key: str) -> QueuedEntity | None:
         """The pod under a key (`namespace/name`)."""
         entry = self._entries.get(key)
         return entry[3] if entry else None
 
-    def push(self, queued: QueuedPod) -> None:
+    def push(self, queued: QueuedEntity) -> None:
         """Add a pod that is not here."""
         assert queued.key not in self._entries, f"{queued.key} is queued twice"
         serial = next(self._serials)
         self._insert((self._order(queued), serial, serial, queued))
 
-    def update(self, queued: QueuedPod) -> None:
+    def update(self, queued: QueuedEntity) -> None:
         """Put a pod of this heap where it now belongs, after it was changed in place."""
         old_order, arrival, _, _ = self._entries[queued.key]
         order = self._order(queued)
@@ -69,7 +69,7 @@ class PodHeap:
         self.remove(queued.key)
         self._insert((order, arrival, next(self._serials), queued))
 
-    def remove(self, key: str) -> QueuedPod | None:
+    def remove(self, key: str) -> QueuedEntity | None:
         """Take a pod out, wherever it stands. None if it is not here."""
         entry = self._entries.pop(key, None)
         if entry is None:
@@ -82,7 +82,7 @@ class PodHeap:
                 self._mend(problem)
         return entry[3]
 
-    def peek(self) -> QueuedPod | None:
+    def peek(self) -> QueuedEntity | None:
         """The first pod, without taking it."""
         while self._heap:
             entry = self._heap[0]
@@ -94,7 +94,7 @@ class PodHeap:
                 self._mend(problem)
         return None
 
-    def pop(self) -> QueuedPod | None:
+    def pop(self) -> QueuedEntity | None:
         """Take the first pod. None when there is none."""
         first = self.peek()
         if first is not None:

@@ -13,7 +13,7 @@ from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, Hint
 from moorage.framework.status import Status
 from moorage.queue.faults import Faults
 from moorage.queue.moves import ObjectEvent, event_label
-from moorage.queue.record import QueuedPod
+from moorage.queue.record import QueuedEntity, QueuedPod
 from moorage.queue.unschedulable import Holder
 
 #: The point at which faults are told.
@@ -112,7 +112,7 @@ class HintBook:
                 wanted[one.event.resource] = wanted.get(one.event.resource, Action(0)) | one.event.action
         return wanted
 
-    def likeness(self, holder: Holder, queued: QueuedPod) -> Hashable | None:
+    def likeness(self, holder: Holder, queued: QueuedEntity) -> Hashable | None:
         """What the hints of a plugin read of the pod; None where one of them does not say."""
         reads = self._reads.get(holder)
         if reads is None:
@@ -135,7 +135,18 @@ class HintBook:
             if name == plugin
         )
 
-    def judge(self, queued: QueuedPod, happened: ObjectEvent) -> Requeue:
+    def judge(self, queued: QueuedEntity, happened: ObjectEvent) -> Requeue:
+        """The best that this event means for a pod, or for any member of a group."""
+        verdict = Requeue.SKIP
+        for member in queued.members:
+            answer = self._judge_pod(member, happened)
+            if answer is Requeue.IMMEDIATELY:
+                return answer
+            if answer is Requeue.AFTER_BACKOFF:
+                verdict = answer
+        return verdict
+
+    def _judge_pod(self, queued: QueuedPod, happened: ObjectEvent) -> Requeue:
         """Ask the plugins that rejected the pod whether this event may have changed their mind."""
         if not queued.rejecting_plugins:
             return Requeue.AFTER_BACKOFF
@@ -158,7 +169,7 @@ class HintBook:
             verdict = Requeue.AFTER_BACKOFF
         return verdict
 
-    def judge_all(self, queued: QueuedPod, events: Iterable[ObjectEvent]) -> Requeue:
+    def judge_all(self, queued: QueuedEntity, events: Iterable[ObjectEvent]) -> Requeue:
         """The best that any of these events means for the pod."""
         verdict = Requeue.SKIP
         for happened in events:

@@ -11,6 +11,7 @@ from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import GENERIC_WORKLOAD, SCHEDULER_POP_FROM_BACKOFF_Q
 from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.framework.points import QueueSort, QueueSortByLess
+from moorage.framework.status import Status
 from moorage.objects import KubeObject
 from moorage.queue.active import ActiveQueue, QueueOrder
 from moorage.queue.asking import Asking, Stop, never
@@ -19,6 +20,7 @@ from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import pod_events, pod_resources
 from moorage.queue.faults import Faults
 from moorage.queue.gating import Gates
+from moorage.queue.groups import Group, Groups, is_member
 from moorage.queue.hints import HintBook, HintObserver, ProfileHints, Requeue
 from moorage.queue.inflight import InFlightPods
 from moorage.queue.moves import (
@@ -30,7 +32,8 @@ from moorage.queue.moves import (
     ObjectEvent,
     event_label,
 )
-from moorage.queue.record import Place, QueuedPod
+from moorage.queue.places import Places
+from moorage.queue.record import Place, QueuedEntity, QueuedGroup, QueuedPod
 from moorage.queue.unschedulable import UnschedulablePods
 
 #: Pods moved between two looks at the clock.
@@ -58,10 +61,14 @@ class SchedulingQueue:
         max_backoff: float = 10.0,
         max_unschedulable: float = 300.0,
         features: Features = DEFAULT_FEATURES,
+        holds_groups: bool = False,
         puts_off: bool = False,
         observe_hint: HintObserver | None = None,
     ) -> None:
-        """`profiles` by scheduler name. With `puts_off` hints are asked by `work`, in slices; else at once."""
+        """`profiles` by scheduler name. With `puts_off` hints are asked by `work`, in slices; else at once.
+
+        With `holds_groups` members of pod groups wait with their group, and `pop_entity` gives them together.
+        """
         self.faults = Faults()
         order = QueueOrder(queue_sort, self.faults)
         self._profiles = frozenset(profiles)
@@ -77,7 +84,7 @@ class SchedulingQueue:
         self._cycle = 0
         self.counts = QueueCounts()
         self._hints = HintBook(profiles, now, features=features, faults=self.faults, observe=observe_hint)
-        self._gates = Gates(profiles, self.counts, self.faults)
+        gates = Gates(profiles, self.counts, self.faults)
         self._active = ActiveQueue(order)
         #: When nothing else is ready, rejected pods are tried before their back-off is over.
         self._pop_from_backoff = SCHEDULER_POP_FROM_BACKOFF_Q in features
@@ -88,9 +95,19 @@ class SchedulingQueue:
         self._puts_off = puts_off
         self._asking = Asking(self._unschedulable, self._hints, self._wake)
         #: Pods that have waited too long and are still to be woken.
-        self._overdue: deque[QueuedPod] = deque()
+        self._overdue: deque[QueuedEntity] = deque()
         self._is_flushing = False
         self._in_flight = InFlightPods()
+        self._places = Places(
+            active=self._active,
+            backoff=self._backoff,
+            unschedulable=self._unschedulable,
+            gates=gates,
+            counts=self.counts,
+            now=now,
+            last_event=lambda: self._asking.number,
+        )
+        self._groups = Groups(self._places, now, added=self._added, updated=self._updated) if holds_groups else None
 
     # Pods come, change and go.
 
@@ -105,14 +122,20 @@ class SchedulingQueue:
             for event in events:
                 self._in_flight.record(ObjectEvent(event, old.pod, new.pod))
             return
+        key = new.key
+        if self._groups is not None and is_member(new):
+            if (member := self._groups.outside(new)) is not None:
+                member.pod = new
+                self._follow_nomination(old, new)
+                return
+            key = self._groups.root_of(new) or key
         for queue in (self._active, self._backoff):
-            queued = queue.get(new.key)
-            if queued is not None:
-                queued.pod = new
+            queued = queue.get(key)
+            if queued is not None and _renew(queued, new):
                 queue.update(queued)
                 self._follow_nomination(old, new)
                 return
-        queued = self._unschedulable.get(new.key)
+        queued = self._unschedulable.get(key)
         if queued is None:
             self._enqueue_new(new, self._updated)
         else:
@@ -121,17 +144,28 @@ class SchedulingQueue:
     def delete(self, pod: PodInfo) -> None:
         """The pod is gone, or has a node. One in flight stays so until `done`."""
         self._nominations.forget(pod)
+        if self._groups is not None and is_member(pod):
+            member = self._groups.discard(pod)
+            if member is not None:
+                self.counts.left(member)
+            return
         found = self.find(pod.key)
         if found is not None and found[1].pod.uid == pod.uid:
-            self._remove(pod.key)
+            self._places.remove(pod.key)
 
     # The scheduling cycle takes pods and brings them back.
 
     def pop(self, stop: Stop = never) -> QueuedPod | None:
-        """Take the next pod to try, None if there is none: from activeQ, or early from the rejected ones in back-off.
+        """Take the next pod to try, where no groups are held: `pop_entity`."""
+        queued = self.pop_entity(stop)
+        assert queued is None or isinstance(queued, QueuedPod), f"{queued.key} is tried as a group"
+        return queued
 
-        Before a pod is taken, those of higher priority are asked about every event; None, too, where `stop` ends that.
-        The pod is in flight until `done` or `return_unschedulable` is called for it.
+    def pop_entity(self, stop: Stop = never) -> QueuedEntity | None:
+        """Take what is tried next, None if there is nothing: from activeQ, or early from the rejected in back-off.
+
+        Before it is taken, pods of higher priority are asked about every event; None, too, where `stop` ends that.
+        Each pod is in flight until `done` or `return_unschedulable` is called for it; a group, until `return_group`.
         """
         while True:
             if not self._ask_above_the_first(stop):
@@ -150,7 +184,7 @@ class SchedulingQueue:
         """Take this pod, backing off or not. None if it is gated, in flight or not here."""
         self._activate(pod)
         queued = self._active.remove(pod.key)
-        return queued if queued is not None and self._depart(queued) else None
+        return queued if isinstance(queued, QueuedPod) and self._depart(queued) else None
 
     def return_unschedulable(
         self,
@@ -167,13 +201,43 @@ class SchedulingQueue:
         if pod is not None:
             queued.pod = pod
         uid = queued.pod.uid
+        if self._groups is not None and is_member(queued.pod):
+            self._in_flight.done(uid)
+            self._count_failure(queued, unschedulable_plugins, pending_plugins)
+            self._groups.add(queued)
+            found = self.find(self._groups.root_of(queued.pod) or "")
+            return found[0] if found else None
         place = None if self.find(queued.key) else self._take_back(queued, unschedulable_plugins, pending_plugins)
         self._in_flight.done(uid)
         return place
 
+    def return_group(self, group: QueuedGroup, status: Status | None) -> Place | None:
+        """Bring back a popped group, after those of its pods that got no node. `status` is how its cycle came out.
+
+        A success lets the pods that are left be tried again at once. Answers where they wait, None if none is left.
+        """
+        assert self._groups is not None, "groups are not held"
+        return self._groups.come_back(group, status)
+
     def done(self, uid: str) -> None:
         """A popped pod will not come back, or its binding has begun: events no longer concern it."""
         self._in_flight.done(uid)
+
+    # Groups come, change and go.
+
+    def set_group(self, group: Group) -> None:
+        """A group is there, or has changed. Nothing where groups are not held."""
+        if self._groups is not None:
+            self._groups.set(group)
+
+    def remove_group(self, path: str) -> None:
+        """A group is gone. Nothing where groups are not held."""
+        if self._groups is not None:
+            self._groups.remove(path)
+
+    def incomplete(self) -> list[QueuedPod]:
+        """The pods that wait for their group, or one above it, to be there."""
+        return [] if self._groups is None else list(self._groups.incomplete())
 
     # Events and clocks move pods.
 
@@ -225,7 +289,7 @@ class SchedulingQueue:
             if queued is None:
                 self._is_flushing = False
                 break
-            self._enter_active(queued, BACKOFF_COMPLETE)
+            self._places.enter_active(queued, BACKOFF_COMPLETE)
             moved += 1
         return moved
 
@@ -278,23 +342,13 @@ class SchedulingQueue:
         """How many pods were popped so far."""
         return self._cycle
 
-    def find(self, key: str) -> tuple[Place, QueuedPod] | None:
-        """A queued pod by `namespace/name`, and where it is. None for pods in flight and unknown ones."""
-        if (queued := self._active.get(key)) is not None:
-            return Place.ACTIVE, queued
-        if (queued := self._backoff.get(key)) is not None:
-            return Place.BACKOFF, queued
-        if (queued := self._unschedulable.get(key)) is not None:
-            return _waiting_place(queued), queued
-        return None
+    def find(self, key: str) -> tuple[Place, QueuedEntity] | None:
+        """Something queued by its key (`namespace/name` of a pod), and where. None for what is in flight or unknown."""
+        return self._places.find(key)
 
-    def pods(self) -> list[tuple[Place, QueuedPod]]:
-        """Every queued pod and where it is: ready ones in the order they will be popped, then the others."""
-        return [
-            *((Place.ACTIVE, queued) for queued in self._active),
-            *((Place.BACKOFF, queued) for queued in self._backoff.pods()),
-            *((_waiting_place(queued), queued) for queued in self._unschedulable),
-        ]
+    def pods(self) -> list[tuple[Place, QueuedEntity]]:
+        """Everything queued, and where: ready ones in the order they will be popped, then the others."""
+        return self._places.all()
 
     def in_flight(self) -> list[PodInfo]:
         """The pods that were popped and are not done."""
@@ -323,16 +377,25 @@ class SchedulingQueue:
     def _enqueue_new(self, pod: PodInfo, label: str) -> None:
         if pod.spec.scheduler_name not in self._profiles:
             raise ValueError(f"pod {pod.key} asks for {pod.spec.scheduler_name!r}, which is none of our profiles")
-        former = self._remove(pod.key)
+        queued = QueuedPod(pod, self._now())
+        if self._groups is not None and is_member(pod):
+            self.nominate(pod, None)
+            self._groups.add(queued)
+            return
+        former = self._places.remove(pod.key)
         if former is not None:
             self._nominations.forget(former.pod)
-        if self._admit_active(QueuedPod(pod, self._now()), label) is Place.ACTIVE:
+        if self._places.admit_active(queued, label) is Place.ACTIVE:
             self.nominate(pod, None)
 
     def _update_unschedulable(
-        self, queued: QueuedPod, old: PodInfo, new: PodInfo, events: Iterable[ClusterEvent]
+        self, queued: QueuedEntity, old: PodInfo, new: PodInfo, events: Iterable[ClusterEvent]
     ) -> None:
-        if not self._unschedulable.renew(queued, new):
+        if isinstance(queued, QueuedGroup):
+            if not _renew(queued, new):
+                self._enqueue_new(new, self._updated)
+                return
+        elif not self._unschedulable.renew(queued, new):
             # What hints read of it has changed: events from before concern it as it was.
             if self._asking.settle(queued):
                 self.update(old, new)
@@ -345,19 +408,31 @@ class SchedulingQueue:
             verdict = self._hints.judge(queued, ObjectEvent(event, old.pod, new.pod))
             if verdict is not Requeue.SKIP:
                 self._unschedulable.remove(queued.key)
-                if self._requeue(queued, verdict, event_label(event)) in (Place.ACTIVE, Place.BACKOFF):
+                if self._places.requeue(queued, verdict, event_label(event)) in (Place.ACTIVE, Place.BACKOFF):
                     return
 
-    def _depart(self, queued: QueuedPod) -> bool:
+    def _depart(self, queued: QueuedEntity) -> bool:
         queued.attempts += 1
-        self.counts.left(queued.profile, queued.rejecting_plugins)
-        if queued.pod.uid in self._in_flight:
+        self.counts.left(queued)
+        if isinstance(queued, QueuedGroup):
+            for member in queued.queued:
+                member.attempts += 1
+            queued.queued = [member for member in queued.queued if member.pod.uid not in self._in_flight]
+        members = queued.members
+        if not members or members[0].pod.uid in self._in_flight:
             return False
-        self._in_flight.depart(queued.pod)
+        for member in members:
+            self._in_flight.depart(member.pod)
+        if self._groups is not None and isinstance(queued, QueuedGroup):
+            self._groups.departed(queued)
         self._cycle += 1
         return True
 
     def _take_back(self, queued: QueuedPod, unschedulable: Iterable[str], pending: Iterable[str]) -> Place:
+        self._count_failure(queued, unschedulable, pending)
+        return self._places.requeue(queued, self._verdict_on_return(queued), SCHEDULE_ATTEMPT_FAILURE)
+
+    def _count_failure(self, queued: QueuedPod, unschedulable: Iterable[str], pending: Iterable[str]) -> None:
         queued.unschedulable_plugins = frozenset(unschedulable)
         queued.pending_plugins = frozenset(pending)
         if queued.rejecting_plugins:
@@ -370,7 +445,6 @@ class SchedulingQueue:
         queued.was_flushed = False
         queued.flush_timestamp = 0.0
         self.counts.rejected(queued.profile, queued.rejecting_plugins)
-        return self._requeue(queued, self._verdict_on_return(queued), SCHEDULE_ATTEMPT_FAILURE)
 
     def _verdict_on_return(self, queued: QueuedPod) -> Requeue:
         if not queued.rejecting_plugins:
@@ -380,12 +454,12 @@ class SchedulingQueue:
         events = self._in_flight.events_since_departure(queued.pod.uid)
         return Requeue.AFTER_BACKOFF if events is None else self._hints.judge_all(queued, events)
 
-    def _wake(self, queued: QueuedPod, happened: ObjectEvent, verdict: Requeue) -> bool:
+    def _wake(self, queued: QueuedEntity, happened: ObjectEvent, verdict: Requeue) -> bool:
         """An event helps an unschedulable pod. Whether it may be tried now; a gate may hold it back."""
         self._unschedulable.remove(queued.key)
-        return self._requeue(queued, verdict, event_label(happened.event)) in (Place.ACTIVE, Place.BACKOFF)
+        return self._places.requeue(queued, verdict, event_label(happened.event)) in (Place.ACTIVE, Place.BACKOFF)
 
-    def _wake_all(self, waiting: Iterable[QueuedPod], happened: ObjectEvent) -> int:
+    def _wake_all(self, waiting: Iterable[QueuedEntity], happened: ObjectEvent) -> int:
         """A wildcard: for these pods, whoever rejected them."""
         woken = 0
         for queued in waiting:
@@ -413,51 +487,15 @@ class SchedulingQueue:
 
     def _activate(self, pod: PodInfo) -> bool:
         label = event_label(FORCE_ACTIVATE)
-        if (queued := self._backoff.remove(pod.key)) is not None:
-            self._enter_active(queued, label)
+        key = pod.key
+        if self._groups is not None and is_member(pod):
+            key = self._groups.root_of(pod) or key
+        if (queued := self._backoff.remove(key)) is not None:
+            self._places.enter_active(queued, label)
             return True
-        if (queued := self._unschedulable.remove(pod.key)) is not None:
-            return self._admit_active(queued, label) is Place.ACTIVE
+        if (queued := self._unschedulable.remove(key)) is not None:
+            return self._places.admit_active(queued, label) is Place.ACTIVE
         return False
-
-    def _requeue(self, queued: QueuedPod, verdict: Requeue, label: str) -> Place:
-        """Put a pod that is in no queue where the verdict sends it."""
-        if verdict is Requeue.SKIP:
-            return self._enter_unschedulable(queued, label)
-        if verdict is Requeue.AFTER_BACKOFF and self._backoff.is_backing_off(queued):
-            return self._admit_backoff(queued, label)
-        return self._admit_active(queued, label)
-
-    def _admit_active(self, queued: QueuedPod, label: str) -> Place:
-        if not self._gates.admit(queued):
-            return self._enter_unschedulable(queued, label)
-        self._enter_active(queued, label)
-        return Place.ACTIVE
-
-    def _admit_backoff(self, queued: QueuedPod, label: str) -> Place:
-        if not self._gates.admit(queued):
-            return self._enter_unschedulable(queued, label)
-        self._backoff.push(queued)
-        self.counts.entered(Place.BACKOFF, label)
-        return Place.BACKOFF
-
-    def _enter_active(self, queued: QueuedPod, label: str) -> None:
-        if queued.initial_attempt_timestamp is None:
-            queued.initial_attempt_timestamp = self._now()
-        self._active.push(queued)
-        self.counts.entered(Place.ACTIVE, label)
-
-    def _enter_unschedulable(self, queued: QueuedPod, label: str) -> Place:
-        self._unschedulable.add(queued, self._asking.number)
-        place = _waiting_place(queued)
-        self.counts.entered(place, label)
-        return place
-
-    def _remove(self, key: str) -> QueuedPod | None:
-        queued = self._active.remove(key) or self._backoff.remove(key) or self._unschedulable.remove(key)
-        if queued is not None:
-            self.counts.left(queued.profile, queued.rejecting_plugins)
-        return queued
 
     def _follow_nomination(self, old: PodInfo, new: PodInfo) -> None:
         """A promise that was made here and that the API server has not seen yet outlives an update of the pod."""
@@ -467,5 +505,13 @@ class SchedulingQueue:
         self.nominate(new, new.pod.status.nominated_node_name if told else held)
 
 
-def _waiting_place(queued: QueuedPod) -> Place:
-    return Place.GATED if queued.is_gated else Place.UNSCHEDULABLE
+def _renew(queued: QueuedEntity, pod: PodInfo) -> bool:
+    """Take over a new version of a pod, or of a member. False where it is no member."""
+    member = next((one for one in queued.members if one.pod.uid == pod.uid), None)
+    if isinstance(queued, QueuedGroup):
+        if member is not None:
+            member.pod = pod
+            queued.sort()
+        return member is not None
+    queued.pod = pod
+    return True

@@ -1,6 +1,8 @@
-"""A pod in the queue, and what the queue remembers of it between attempts."""
+"""What waits in the queue, a pod or a group of pods, and what the queue remembers of it between attempts."""
 
 import enum
+from bisect import insort
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from moorage.columns import PodInfo
@@ -18,18 +20,19 @@ class Place(enum.StrEnum):
 
 
 @dataclass(slots=True, eq=False)
-class QueuedPod:
-    """A pod that waits to be scheduled, or is being scheduled. The queue changes it, everybody else reads it.
+class QueuedEntity:
+    """What waits to be scheduled, or is being scheduled: the unit of order, back-off, hints and gates.
 
-    The plugin sets are replaced, never changed, and only while the pod is in none of the queues: they decide which
-    events find it there.
+    The queue changes it, everybody else reads it. The plugin sets are replaced, never changed, and only while it is in
+    none of the queues: they decide which events find it there.
     """
 
+    #: The pod; or the one that stands for a group where plugins sort, with the priority of the group.
     pod: PodInfo
     #: When it entered the queue, or came back after its last attempt: what the queue is ordered by.
     timestamp: float
     key: str = field(init=False)
-    #: The scheduler name the pod asks for.
+    #: The scheduler name it asks for.
     profile: str = field(init=False)
     attempts: int = 0
     #: How often plugins rejected it, and how often in a row it came back because something broke.
@@ -54,6 +57,11 @@ class QueuedPod:
         self.profile = self.pod.spec.scheduler_name
 
     @property
+    def members(self) -> Sequence["QueuedPod"]:
+        """The pods that are tried together, in order."""
+        raise NotImplementedError
+
+    @property
     def is_gated(self) -> bool:
         """Whether a PreEnqueue plugin keeps it out."""
         return bool(self.gating_plugin)
@@ -67,3 +75,51 @@ class QueuedPod:
     def waiting_since(self) -> float:
         """Since when it has waited without being tried or flushed."""
         return max(self.timestamp, self.flush_timestamp)
+
+
+@dataclass(slots=True, eq=False)
+class QueuedPod(QueuedEntity):
+    """A pod by itself, or a member of a group."""
+
+    @property
+    def members(self) -> Sequence["QueuedPod"]:
+        """The pod itself."""
+        return (self,)
+
+
+@dataclass(slots=True, eq=False)
+class QueuedGroup(QueuedEntity):
+    """Pods that are scheduled together or not at all. It has at least one member while it is in a queue."""
+
+    #: The path of the PodGroup, or of the topmost CompositePodGroup: `podgroups/namespace/name`.
+    root: str = ""
+    queued: list[QueuedPod] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self.key = self.root
+        self.profile = self.pod.spec.scheduler_name
+
+    @property
+    def members(self) -> Sequence[QueuedPod]:
+        """Those of higher priority first, then those that were tried more often, then those that came first."""
+        return self.queued
+
+    def add(self, member: QueuedPod) -> None:
+        """A pod joins."""
+        insort(self.queued, member, key=self.order)
+
+    def take(self, uid: str) -> QueuedPod | None:
+        """A pod leaves. None if it is no member."""
+        found = next((member for member in self.queued if member.pod.uid == uid), None)
+        if found is not None:
+            self.queued.remove(found)
+        return found
+
+    def sort(self) -> None:
+        """Members have changed."""
+        self.queued.sort(key=self.order)
+
+    @staticmethod
+    def order(member: QueuedPod) -> tuple[int, int, float, str]:
+        """Where a member stands: smaller goes first."""
+        return -member.pod.priority, -member.attempts, member.timestamp, member.pod.name

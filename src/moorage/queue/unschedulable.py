@@ -9,13 +9,13 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
 from moorage.columns import PodInfo
-from moorage.queue.record import QueuedPod
+from moorage.queue.record import QueuedEntity
 
 #: (scheduler name, plugin name)
 Holder = tuple[str, str]
 
 #: What a plugin's hints read of a pod; None where they cannot share an answer with any other pod's.
-LikenessOf = Callable[[Holder, QueuedPod], Hashable | None]
+LikenessOf = Callable[[Holder, QueuedEntity], Hashable | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -27,7 +27,7 @@ class AlikePods:
     is_single: bool
     #: The number of the last event its pods were asked about.
     asked: int
-    pods: dict[str, QueuedPod] = field(default_factory=dict)
+    pods: dict[str, QueuedEntity] = field(default_factory=dict)
 
 
 class UnschedulablePods:
@@ -35,7 +35,7 @@ class UnschedulablePods:
 
     def __init__(self, likeness: LikenessOf) -> None:
         self._likeness = likeness
-        self._pods: dict[str, QueuedPod] = {}
+        self._pods: dict[str, QueuedEntity] = {}
         #: holder -> priority -> likeness -> pods
         self._held: dict[Holder, dict[int, dict[Hashable, AlikePods]]] = {}
         #: Where a pod stands, so that it is found again whatever becomes of it.
@@ -48,7 +48,7 @@ class UnschedulablePods:
     def __contains__(self, key: str) -> bool:
         return key in self._pods
 
-    def __iter__(self) -> Iterator[QueuedPod]:
+    def __iter__(self) -> Iterator[QueuedEntity]:
         return iter(self._pods.values())
 
     @property
@@ -56,11 +56,11 @@ class UnschedulablePods:
         """How many of the pods are gated."""
         return self._gated
 
-    def get(self, key: str) -> QueuedPod | None:
+    def get(self, key: str) -> QueuedEntity | None:
         """The pod under a key."""
         return self._pods.get(key)
 
-    def add(self, queued: QueuedPod, number: int) -> None:
+    def add(self, queued: QueuedEntity, number: int) -> None:
         """Add a pod that is not here; events up to this number concern it no more.
 
         Some plugin must hold it, or no event would ever find it.
@@ -73,7 +73,7 @@ class UnschedulablePods:
         self._gated += queued.is_gated
         self._places[queued.key] = [self._place(holder, queued) for holder in holders]
 
-    def remove(self, key: str) -> QueuedPod | None:
+    def remove(self, key: str) -> QueuedEntity | None:
         """Take a pod out. None if it is not here."""
         queued = self._pods.pop(key, None)
         if queued is None:
@@ -89,7 +89,7 @@ class UnschedulablePods:
         """The plugins that hold a pod of this queue."""
         return [alike.holder for _, _, alike in self._places[key]]
 
-    def renew(self, queued: QueuedPod, pod: PodInfo) -> bool:
+    def renew(self, queued: QueuedEntity, pod: PodInfo) -> bool:
         """A pod that is here has changed. False, and nothing done, where it is now held with others than before."""
         before = queued.pod
         queued.pod = pod
@@ -107,7 +107,7 @@ class UnschedulablePods:
         """The pods of a priority that a plugin holds."""
         return list(self._held.get(holder, {}).get(priority, {}).values())
 
-    def _place(self, holder: Holder, queued: QueuedPod) -> tuple[int, Hashable, AlikePods]:
+    def _place(self, holder: Holder, queued: QueuedEntity) -> tuple[int, Hashable, AlikePods]:
         priority, likeness = self._key(holder, queued)
         known = self._held.setdefault(holder, {}).setdefault(priority, {})
         alike = known.get(likeness)
@@ -116,10 +116,10 @@ class UnschedulablePods:
         alike.pods[queued.key] = queued
         return priority, likeness, alike
 
-    def _key(self, holder: Holder, queued: QueuedPod) -> tuple[int, Hashable]:
+    def _key(self, holder: Holder, queued: QueuedEntity) -> tuple[int, Hashable]:
         is_single = _is_single(queued)
         likeness = None if is_single else self._likeness(holder, queued)
-        return queued.pod.priority, (queued.pod.uid, is_single) if likeness is None else likeness
+        return queued.pod.priority, (queued.key, is_single) if likeness is None else likeness
 
     def _drop(self, priority: int, likeness: Hashable, alike: AlikePods) -> None:
         priorities = self._held[alike.holder]
@@ -130,13 +130,13 @@ class UnschedulablePods:
                 del self._held[alike.holder]
 
 
-def _is_single(queued: QueuedPod) -> bool:
+def _is_single(queued: QueuedEntity) -> bool:
     """A plugin that only waits, and one that gates, are weighed against the others: that is asked pod by pod."""
     return bool(queued.pending_plugins) or queued.is_gated
 
 
-def _holders(queued: QueuedPod) -> list[Holder]:
+def _holders(queued: QueuedEntity) -> list[Holder]:
     profile = queued.profile
     if queued.is_gated:
-        return [(profile, queued.gating_plugin)]
+        return sorted({(member.profile, queued.gating_plugin) for member in queued.members})
     return [(profile, plugin) for plugin in sorted(queued.rejecting_plugins)]

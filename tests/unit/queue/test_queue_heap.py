@@ -6,13 +6,13 @@ from moorage.columns import PodInfo
 from moorage.queue.active import ActiveQueue, QueueOrder
 from moorage.queue.faults import Faults
 from moorage.queue.heap import PodHeap
-from moorage.queue.record import QueuedPod
+from moorage.queue.record import QueuedEntity, QueuedPod
 
 if TYPE_CHECKING:
     from tests.unit.queue.conftest import World
 
 
-def by_priority(queued: QueuedPod) -> int:
+def by_priority(queued: QueuedEntity) -> int:
     return -queued.pod.priority
 
 

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from moorage.framework.events import Action, Resource, on
-from moorage.queue import Place, QueuedPod, SchedulingQueue
+from moorage.queue import Place, QueuedEntity, SchedulingQueue
 from moorage.queue.moves import NODE_ADD
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 OWN_GATES = {"Gate": [on(Resource.POD, Action.UPDATE_POD_SCHEDULING_GATES_ELIMINATED)]}
 
 
-def found(queue: SchedulingQueue, name: str) -> tuple[Place, QueuedPod]:
+def found(queue: SchedulingQueue, name: str) -> tuple[Place, QueuedEntity]:
     here = queue.find(f"default/{name}")
     assert here is not None
     return here
