@@ -15,7 +15,7 @@ from moorage.objects import (
     StorageClass,
     VolumeAttachment,
 )
-from moorage.queue import SchedulingQueue
+from moorage.queue import Group, SchedulingQueue
 
 #: The kinds whose changes are events that may wake pods; others are only read.
 RESOURCE_OF: Final[dict[type[KubeObject], Resource]] = {
@@ -42,22 +42,39 @@ class ObjectEvents:
 
     def added(self, new: KubeObject) -> None:
         """An object appeared."""
-        self._objects.set(new)
+        self._set(new)
         self._tell(Action.ADD, None, new)
 
     def updated(self, old: KubeObject, new: KubeObject) -> None:
         """An object changed."""
-        self._objects.set(new)
+        self._set(new)
         self._tell(Action.UPDATE, old, new)
 
     def deleted(self, old: KubeObject) -> None:
         """An object is gone."""
         self._objects.remove(old)
+        if isinstance(old, PodGroup):
+            self._queue.remove_group(_path_of(old))
         self._tell(Action.DELETE, old, None)
 
     def synced(self) -> None:
         """All objects there are have been told."""
 
+    def _set(self, new: KubeObject) -> None:
+        self._objects.set(new)
+        if isinstance(new, PodGroup):
+            self._queue.set_group(_queued_group(new))
+
     def _tell(self, action: Action, old: KubeObject | None, new: KubeObject | None) -> None:
         if self._resource is not None:
             self._queue.move_on_event(ClusterEvent(self._resource, action), old, new)
+
+
+def _path_of(group: PodGroup) -> str:
+    return f"podgroups/{group.key}"
+
+
+def _queued_group(group: PodGroup) -> Group:
+    parent = group.spec.parent_composite_pod_group_name
+    path = f"compositepodgroups/{group.metadata.namespace}/{parent}" if parent else ""
+    return Group(_path_of(group), group.spec.priority or 0, path)

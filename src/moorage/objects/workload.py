@@ -110,6 +110,9 @@ class PodGroupSpec(Struct, frozen=True):
     """The policy of a pod group."""
 
     scheduling_policy: SchedulingPolicy = SchedulingPolicy()
+    priority: int | None = None
+    #: The group of groups it stands in.
+    parent_composite_pod_group_name: str = ""
 
 
 class PodGroup(KubeObject, frozen=True):

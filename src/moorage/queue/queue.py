@@ -8,7 +8,7 @@ from typing import Final
 from moorage.columns import PodInfo
 from moorage.columns.nominations import Nominations
 from moorage.config import DEFAULT_FEATURES, Features
-from moorage.config.gates import GENERIC_WORKLOAD, SCHEDULER_POP_FROM_BACKOFF_Q
+from moorage.config.gates import GANG_SCHEDULING, GENERIC_WORKLOAD, QUEUED_POD_GROUPS, SCHEDULER_POP_FROM_BACKOFF_Q
 from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.framework.points import QueueSort, QueueSortByLess
 from moorage.framework.status import Status
@@ -78,7 +78,10 @@ class SchedulingQueue:
         #: Members of pod groups are retried by back-off alone.
         self._pod_groups = GENERIC_WORKLOAD in features
         self._pods_are = pod_resources(features)
-        self._added = event_label(ClusterEvent(self._pods_are.other, Action.ADD))
+        self._pod_added = ClusterEvent(self._pods_are.other, Action.ADD)
+        self._tells_of_pods = GANG_SCHEDULING in features or (
+            QUEUED_POD_GROUPS in features and GENERIC_WORKLOAD in features
+        )
         self._updated = event_label(ClusterEvent(self._pods_are.own, Action.UPDATE))
         self._flush_due = now() + FLUSH_INTERVAL
         self._cycle = 0
@@ -107,13 +110,22 @@ class SchedulingQueue:
             now=now,
             last_event=lambda: self._asking.number,
         )
-        self._groups = Groups(self._places, now, added=self._added, updated=self._updated) if holds_groups else None
+        self._groups = (
+            Groups(self._places, now, added=event_label(self._pod_added), updated=self._updated)
+            if holds_groups
+            else None
+        )
 
     # Pods come, change and go.
 
     def add(self, pod: PodInfo) -> None:
-        """A new pod without a node. It takes the place of any pod of the same name."""
-        self._enqueue_new(pod, self._added)
+        """A new pod without a node. It takes the place of any pod of the same name.
+
+        Where there are gangs it is an event, too: the pod may be what others of its group waited for.
+        """
+        self._enqueue_new(pod, event_label(self._pod_added))
+        if self._tells_of_pods:
+            self.move_on_event(self._pod_added, None, pod.pod)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
         """A pod without a node has changed. A pod that is not known counts as new."""

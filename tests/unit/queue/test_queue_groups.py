@@ -175,7 +175,6 @@ class TestGates:
         for name in "ab":
             there.append(name)
             add(world, queue, name)
-            queue.move_on_event(POD_ADDED, None, world.pod(name).pod)
         assert seen(queue) == [("active", GANG, ["a", "b"])]
         there.pop()
         queue.delete(world.pod("b", group="g"))
