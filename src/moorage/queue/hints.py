@@ -118,7 +118,9 @@ class HintBook:
         if reads is None:
             return None
         try:
-            likeness = tuple([read(queued.pod) for read in reads])
+            likeness: tuple[Hashable, ...] = ()
+            for read in reads:  # called from this frame, so that a fault is told with the plugin's line
+                likeness = (*likeness, read(queued.pod))
             hash(likeness)
         except Exception as problem:
             outcome = f"its hints are asked for each pod, such as {queued.key}"
