@@ -240,6 +240,8 @@ def node(index: int) -> bytes:
     """A node with room for many small pods."""
     amounts = {"cpu": "32", "memory": "256Gi", "pods": "110"}
     labels = {"kubernetes.io/hostname": f"node-{index}", "topology.kubernetes.io/zone": f"zone-{index % 3}"}
+    if index < CLASSES:
+        labels["disk"] = f"kind-{index}"
     status = {"capacity": amounts, "allocatable": amounts, "conditions": [{"type": "Ready", "status": "True"}]}
     meta = {"name": f"node-{index}", "labels": labels}
     return msgspec.json.encode({"apiVersion": "v1", "kind": "Node", "metadata": meta, "status": status})
@@ -255,11 +257,12 @@ def pod(name: str, cpu: str = "10m", **spec: Any) -> bytes:
 
 
 def waiting_pod(index: int) -> bytes:
-    """A pod that fits nowhere: half of the classes ask for too much, the others for a label that no node has."""
+    """A pod that fits nowhere: one node has the label it asks for, and that node is too small.
+
+    So both labels and room concern it, and any pod that goes wakes all of them.
+    """
     kind = index % CLASSES
-    if kind % 2:
-        return pod(f"waiting-{index}", cpu=f"{40 + kind}")
-    return pod(f"waiting-{index}", nodeSelector={"disk": f"kind-{kind}"})
+    return pod(f"waiting-{index}", cpu=f"{40 + kind}", nodeSelector={"disk": f"kind-{kind}"})
 
 
 async def _create_all(client: Client, path: str, bodies: Iterator[bytes]) -> None:
