@@ -16,6 +16,7 @@ from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.errors import NotFound
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import MERGE_PATCH, Client
+from moorage.live.clock import Clock
 from moorage.live.scheduler import Scheduler
 from moorage.objects import Node, Pod, convert
 
@@ -183,7 +184,7 @@ class World:
         parsed = parse_config(document, known=registry.known, features=features)
         stopping = asyncio.Event()
         async with Client(access or load_access(self.access.kubeconfig)) as client:
-            scheduler = Scheduler(client, parsed, registry)
+            scheduler = Scheduler(client=client, config=parsed, registry=registry, now=Clock(), seed=1)
             async with asyncio.TaskGroup() as group:
                 following = group.create_task(scheduler.follow())
                 leading = group.create_task(scheduler.lead(stopping))

@@ -91,8 +91,8 @@ def leftovers(scheduler: Scheduler, namespace: str) -> dict[str, int]:
         "bindings": len(scheduler.bindings),
         "held": len(scheduler.held),
         "nominations": len(scheduler.cluster.snapshot.nominations),
-        "statuses": len(scheduler.statuses._writing),
-        "evictions": len(scheduler.evictions._under_way),
+        "statuses": len(scheduler.core.statuses._writing),
+        "evictions": len(scheduler.core.evictions._under_way),
         "pending": len(scheduler.cluster._pending),
     }
 

@@ -3,6 +3,18 @@
 Coroutines over what the queue gives (a pod now; a group of pods has the same life), written once for every host: they
 await nothing but methods of a `World`, which is one page. No sockets, no asyncio, no clock of their own.
 
+    core        the parts put together over a world
+    scheduling  one attempt: decide, place, and hand on to be bound; or fail
+    inquiries   attempts whose decision waits for extenders
+    placing     assume, Reserve, Permit; and all of that undone
+    binding     wait at Permit, PreBind, Bind, PostBind; undoing what was placed
+    underway    the bindings under way, and stopping one
+    permits     pods held at Permit
+    failing     what becomes of a pod that got no node
+    preempting  evicting victims
+    statuses    what is written into pods' status, one request at a time for each pod
+    reporting   what people are told
+    hosting     what plugins may ask
     world       what an attempt may ask of the process around it
     virtual     coroutines run over virtual time, without asyncio
     scripted    a world on virtual time whose answers are the caller's: tests, recorded scripts, simulations

@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from moorage.attempt.virtual import Cancelled, VirtualJob, VirtualPromise, VirtualTime, VirtualTimer, promise_of
 from moorage.attempt.world import Job, Observer, PodEvent, Promise
 from moorage.columns import PodInfo
+from moorage.framework.asking import Answer, Broken, Extender, Question
 from moorage.framework.writes import BindAnswer, Bound, Done, NotDone, Refused, WriteAnswer
 from moorage.objects import Condition, KubeObject
 
@@ -84,7 +85,23 @@ class Delete:
     item: KubeObject
 
 
-Request = Bind | Evict | PatchStatus | Read | Create | Patch | Delete
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Put a question to extenders."""
+
+    question: Question
+
+
+@dataclass(frozen=True, slots=True)
+class BindThrough:
+    """Have an extender bind the pod."""
+
+    extender: Extender
+    pod: PodInfo
+    node_name: str
+
+
+Request = Bind | Evict | PatchStatus | Ask | BindThrough | Read | Create | Patch | Delete
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +150,10 @@ class Measured:
 def agree(request: Request) -> Any:
     """The answer of a server that carries everything out and holds no objects."""
     match request:
-        case Bind():
+        case Bind() | BindThrough():
             return Bound()
+        case Ask():
+            return Broken("this world has no extenders")
         case Create(item):
             return item
         case Read(kind, name) | Patch(kind, name):
@@ -218,6 +237,18 @@ class ScriptedWorld:
         answer: WriteAnswer = await self._ask(PatchStatus(pod, status))
         return answer
 
+    # Extenders.
+
+    async def ask(self, question: Question) -> Answer:
+        """Put a decision's question to its extenders."""
+        answer: Answer = await self._ask(Ask(question))
+        return answer
+
+    async def bind_through(self, extender: Extender, pod: PodInfo, node_name: str) -> BindAnswer:
+        """Have an extender bind a pod."""
+        answer: BindAnswer = await self._ask(BindThrough(extender, pod, node_name))
+        return answer
+
     # What plugins read and write.
 
     async def read(self, kind: type[Kind], name: str, namespace: str) -> Kind | NotDone:
@@ -225,9 +256,9 @@ class ScriptedWorld:
         answer: Kind | NotDone = await self._ask(Read(kind, name, namespace))
         return answer
 
-    async def create(self, item: KubeObject) -> KubeObject | NotDone:
+    async def create(self, item: Kind) -> Kind | NotDone:
         """Make an object."""
-        answer: KubeObject | NotDone = await self._ask(Create(item))
+        answer: Kind | NotDone = await self._ask(Create(item))
         return answer
 
     async def patch(

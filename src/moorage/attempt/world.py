@@ -7,15 +7,19 @@ process that may no longer act), limits and repeats it, and answers in the words
 
 from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from moorage.columns import PodInfo
 from moorage.errors import MoorageError
+from moorage.framework.asking import Answer, Extender, Question
 from moorage.framework.writes import BindAnswer, Done, NotDone, WriteAnswer
 from moorage.objects import Condition, KubeObject
 
 Value = TypeVar("Value")
 Kind = TypeVar("Kind", bound=KubeObject)
+
+#: The logger whose INFO lines speak of single pods: hosts show them only to who wants to read that much.
+POD_LOGGER: Final = "moorage.attempt.pods"
 
 NORMAL, WARNING = "Normal", "Warning"
 
@@ -123,7 +127,7 @@ class World(Protocol):
     # Writing. The names say which lane it takes; nothing here raises.
 
     async def bind(self, pod: PodInfo, node_name: str, *, uncertain: bool) -> BindAnswer:
-        """Bind a pod; with `uncertain` an earlier try may have worked. A pod found on that very node is Bound."""
+        """Bind a pod; with `uncertain` an earlier try may have worked: then a pod found on that node is Bound."""
 
     async def evict(self, pod: PodInfo, condition: Condition) -> WriteAnswer:
         """Write why the pod has to go, then delete it: that very pod, whoever bears its name by now."""
@@ -131,12 +135,20 @@ class World(Protocol):
     async def patch_status(self, pod: PodInfo, status: Mapping[str, Any]) -> WriteAnswer:
         """Merge into the pod's status: conditions by their type, null takes a field away."""
 
+    # Extenders.
+
+    async def ask(self, question: Question) -> Answer:
+        """Put a decision's question to its extenders. Where it cannot be, the answer is Broken."""
+
+    async def bind_through(self, extender: Extender, pod: PodInfo, node_name: str) -> BindAnswer:
+        """Have an extender bind a pod."""
+
     # What plugins read and write.
 
     async def read(self, kind: type[Kind], name: str, namespace: str) -> Kind | NotDone:
         """An object as the API server has it now."""
 
-    async def create(self, item: KubeObject) -> KubeObject | NotDone:
+    async def create(self, item: Kind) -> Kind | NotDone:
         """Make an object; answers it as the API server keeps it."""
 
     async def patch(

@@ -22,7 +22,8 @@ class PodEvents:
     that have no node yet.
 
     `profiles` are the scheduler names that are ours. `reject_waiting` is asked, when an assumed pod is deleted, to end
-    its wait at Permit; it says whether the pod waited there (then whoever waits forgets it).
+    its wait at Permit; it says whether the pod waited there (then whoever waits forgets it). `on_change` is told of
+    each pod without a node that changes, goes or is bound: whoever decides on it may have to begin anew.
     """
 
     def __init__(
@@ -31,6 +32,8 @@ class PodEvents:
         queue: SchedulingQueue,
         profiles: Container[str],
         reject_waiting: Callable[[str], bool],
+        *,
+        on_change: Callable[[str], None] = lambda _uid: None,
     ) -> None:
         self._cluster = cluster
         self._queue = queue
@@ -42,6 +45,7 @@ class PodEvents:
             registered.get(resource, Action(0)) & Action.ADD
             for resource in (Resource.UNSCHEDULED_POD, Resource.UNSCHEDULABLE_POD)
         )
+        self._on_change = on_change
 
     def added(self, new: Pod) -> None:
         """A pod appeared."""
@@ -76,6 +80,7 @@ class PodEvents:
                 self._queue.move_on_event(ASSIGNED_POD_DELETE, old)
             return
         self._queue.delete(pending)
+        self._on_change(uid)
         if self._cluster.is_assumed(uid):
             self._drop_assumed(pending)
         elif pending.pod.status.nominated_node_name:
@@ -88,6 +93,7 @@ class PodEvents:
         pending = self._cluster.remove_pending(new.metadata.uid)
         assigned = self._cluster.set_assigned(new)
         self._queue.delete(pending or assigned)
+        self._on_change(assigned.uid)
         self._queue.move_on_event(ASSIGNED_POD_ADD, None, new)
 
     def _update_assigned(self, new: Pod) -> None:
@@ -120,6 +126,7 @@ class PodEvents:
                 self._drop_assumed(after)
             return
         self._queue.update(before, after)
+        self._on_change(after.uid)
         promised = before.pod.status.nominated_node_name
         if promised and promised != new.status.nominated_node_name:
             self._free_nomination(before)

@@ -12,6 +12,7 @@ from moorage.framework.asking import (
     Answer,
     Answers,
     Broken,
+    DecisionEnds,
     Extender,
     FilterAnswer,
     FilterQuestion,
@@ -31,10 +32,10 @@ from moorage.values.int64 import wrapped
 MOST_ROUNDS = 3
 
 
-class Stale(BaseException):
+class Stale(DecisionEnds):
     """None of the nodes that extenders allowed fits any more, and others do that they were not asked about.
 
-    The decision starts again. Like Unanswered it passes through plugins.
+    The decision starts again.
     """
 
 

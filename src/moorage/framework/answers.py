@@ -2,8 +2,8 @@
 
 Whoever runs a point asks here: the queue, the engine, and the attempt that binds. What a plugin raises, and what it may
 not answer, becomes a PluginError that names the plugin, the point, and the line it happened at: that fails the attempt
-of one pod, and nothing else. Two things are let pass, since they are no answers: KeyboardInterrupt with its kin, and a
-question to extenders that arises inside a plugin (both are no `Exception`).
+of one pod and nothing else, be it SystemExit. Two things are let pass, since they are no answers: KeyboardInterrupt,
+and a question to extenders that arises inside a plugin.
 """
 
 import inspect
@@ -16,8 +16,12 @@ from typing import Any, Final
 
 from moorage.columns import PodInfo
 from moorage.errors import ApiError, PluginError
+from moorage.framework.asking import DecisionEnds
 from moorage.framework.points import NodeNames, Nomination, PermitAnswer, PostFilterAnswer
 from moorage.framework.status import Code, Status
+
+#: What nobody contains. (GeneratorExit is how Python itself ends a coroutine that is thrown away.)
+_PASSING: Final = (KeyboardInterrupt, GeneratorExit, DecisionEnds)
 
 _NO: Final = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
 
@@ -54,20 +58,20 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
 
 
 def verdict(name: str, plugin: Any, point: str, answer: Any) -> Status | None:
-    """The answer of `plugin`, called `name`: None for yes, else a Status that the point allows, with the name on it.
+    """The answer of `plugin`, called `name`: None for yes, else a Status the point allows, a no with its name on it.
 
     Raises PluginError for everything else. For points that answer in Statuses alone; others look at `kinds` first.
     """
     if answer is None:
         return None
-    contract = CONTRACTS[point]
     if not isinstance(answer, Status):
+        contract = CONTRACTS[point]
         expected = " or ".join(kind.__name__ for kind in (*contract.kinds, Status))
         raise wrong(name, plugin, point, f"answered {answer!r}; expected {expected} or None")
     if answer.code is Code.SUCCESS:
         return None
-    if answer.code in contract.codes:
-        return answer.by(name)
+    if answer.code in CONTRACTS[point].codes:
+        return answer if answer.code is Code.SKIP else answer.by(name)
     if answer.code is Code.ERROR and answer.reasons:
         # Said on purpose, so the plugin's own words are enough.
         raise PluginError(name, point, answer.message)
@@ -102,8 +106,13 @@ def wrong(name: str, plugin: Any, point: str, problem: str) -> PluginError:
     return PluginError(name, point, problem, where=definition(getattr(plugin, CONTRACTS[point].method, None)))
 
 
-def broken(plugin: str, point: str, problem: Exception | str) -> PluginError:
-    """The error that what a plugin raised becomes: the line is the last one of the plugin's own file."""
+def broken(plugin: str, point: str, problem: BaseException | str) -> PluginError:
+    """The error that what a plugin raised becomes: the line is the last one of the plugin's own file.
+
+    Raises what is not for anybody to contain.
+    """
+    if isinstance(problem, _PASSING):
+        raise problem
     if isinstance(problem, PluginError):
         return problem
     if isinstance(problem, str | ApiError):
@@ -129,7 +138,7 @@ class blame:  # noqa: N801 - reads as a statement: `with blame(...)`
     def __enter__(self) -> None: ...
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
-        if isinstance(error, Exception) and not isinstance(error, PluginError):
+        if error is not None and not isinstance(error, (*_PASSING, PluginError)):
             raise broken(self._plugin, self._point, error) from error
 
 

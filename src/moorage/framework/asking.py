@@ -206,12 +206,16 @@ class Answers:
         return replace(self, given={}, round=self.round + 1, next_start=None)
 
 
-class Unanswered(BaseException):
-    """Ends a decision in the question it cannot go on without.
+class DecisionEnds(BaseException):
+    """Ends a decision where it stands.
 
     It unwinds through plugins, too, where it arises inside PostFilter: beside KeyboardInterrupt the one thing that
     nobody may contain.
     """
+
+
+class Unanswered(DecisionEnds):
+    """The decision ends in the question it cannot go on without."""
 
     def __init__(self, question: Question) -> None:
         super().__init__(f"extenders have to be asked about pod {question.pod.key}")

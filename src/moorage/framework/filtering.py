@@ -67,7 +67,7 @@ class Filtering:
             else:
                 try:
                     answer = one.plugin.pre_filter(search.state, pod, self._nodes)
-                except Exception as error:
+                except BaseException as error:
                     raise broken(one.name, "PreFilter", error) from error
             if answer is None:
                 continue

@@ -82,7 +82,7 @@ class ClassColumns:
             if one.name in kept:
                 try:
                     answers[one.name] = one.plugin.pre_filter(self.state, self._pod, self._nodes)
-                except Exception as error:
+                except BaseException as error:
                     raise broken(one.name, "PreFilter", error) from error
         return answers
 

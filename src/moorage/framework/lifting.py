@@ -45,7 +45,7 @@ class NodeFilter:
             return self.statuses[code] if code else None
         try:
             status = self._one(state, pod, node)
-        except Exception as error:
+        except BaseException as error:
             raise broken(self.name, "Filter", error) from error
         return None if status is None else verdict(self.name, self.plugin, "Filter", status)
 
@@ -141,7 +141,7 @@ class NodeScore:
             return int(self.many(state, pod, nodes, np.array([node.row], dtype=np.intp))[0])
         try:
             score = self._one(state, pod, node)
-        except Exception as error:
+        except BaseException as error:
             raise broken(self.name, "Score", error) from error
         if type(score) is not int and not isinstance(score, int | np.integer):
             raise PluginError(self.name, "Score", f"answered {score!r} for node {node.name}; expected an integer")

@@ -86,7 +86,7 @@ class KeptScores:
     def _skips(self, one: Named, feasible: Rows) -> bool:
         try:
             answer = one.plugin.pre_score(self._state, self._pod, self._nodes, feasible)
-        except Exception as error:
+        except BaseException as error:
             raise broken(one.name, "PreScore", error) from error
         return is_skip(one.name, one.plugin, "PreScore", answer)
 

@@ -39,7 +39,7 @@ class Scoring:
         for one in self._asked_pre_scores:
             try:
                 answer = one.plugin.pre_score(search.state, search.pod, self._nodes, rows)
-            except Exception as error:
+            except BaseException as error:
                 raise broken(one.name, "PreScore", error) from error
             if answer is INDIFFERENT:
                 indifferent.add(one.name)

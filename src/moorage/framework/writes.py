@@ -4,7 +4,7 @@ bind        Bound, or one of NotDone
 any other   Done or the object as it now is, or one of NotDone
 
 NotDone
-├── BoundElsewhere   the pod is on another node already: somebody else was quicker
+├── BoundElsewhere   somebody else was quicker: the pod has a node, perhaps the same
 ├── Gone             there is no such object any more, or another has taken its name
 ├── Conflict         the object has changed since it was read: read it again
 ├── Refused          the answer is no, and would be no again
@@ -12,6 +12,8 @@ NotDone
 """
 
 from dataclasses import dataclass
+
+from moorage.errors import ApiError
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +37,7 @@ class NotDone:
 
 @dataclass(frozen=True, slots=True)
 class BoundElsewhere(NotDone):
-    """The pod has a node, and not the one it was to go to."""
+    """Somebody else has bound the pod; to the very node it was to go to, perhaps."""
 
     node_name: str = ""
 
@@ -64,3 +66,11 @@ class Unknown(NotDone):
 
 BindAnswer = Bound | BoundElsewhere | Gone | Refused | Unknown
 WriteAnswer = Done | Gone | Conflict | Refused | Unknown
+
+
+class NotWritten(ApiError):
+    """What plugins meet where a read or a write of theirs came to nothing: `answer` says why, as a type."""
+
+    def __init__(self, answer: NotDone) -> None:
+        super().__init__(answer.message, code=answer.code, reason=answer.reason)
+        self.answer = answer

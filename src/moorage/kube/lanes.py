@@ -27,7 +27,7 @@ from moorage.kube.errors import (
 )
 from moorage.kube.gate import Gate, Lane, TokenBucket
 from moorage.kube.paths import Resource, resource_of
-from moorage.kube.transport import JSON, STRATEGIC_MERGE_PATCH, Client
+from moorage.kube.transport import JSON, STRATEGIC_MERGE_PATCH, Client, Query
 
 _Result = TypeVar("_Result")
 
@@ -103,7 +103,7 @@ class Lanes:
         clock = clock or asyncio.get_running_loop().time
         self.gate = Gate(TokenBucket(qps, burst, clock=clock), concurrency=concurrency)
         self._retry = retry or RetryPolicy()
-        self._may_act = may_act
+        self.may_act = may_act
 
     async def bind(
         self,
@@ -151,8 +151,8 @@ class Lanes:
         except (Unreachable, AnswerLost, TooManyRequests, ServerError):
             raise lost from None
 
-    async def _is_bound(self, namespace: str, name: str, uid: str, node_name: str) -> bool:
-        """Whether a bind that was never answered has been carried out. Raises when it no longer can be."""
+    async def node_of(self, namespace: str, name: str, uid: str) -> str:
+        """Where the API server has that very pod, "" for nowhere yet. Raises NotFound when it is gone."""
         async with self.gate.through(Lane.BIND):
             answer = await self._client.get(_PODS.path(namespace, name))
         try:
@@ -161,11 +161,14 @@ class Lanes:
             raise BadAnswer(f"pod {namespace}/{name}: {error}") from error
         if pod.metadata.uid != uid:
             raise NotFound(f'pods "{name}" is now another pod', code=404, reason="NotFound")
-        if pod.spec.node_name and pod.spec.node_name != node_name:
-            raise Conflict(
-                f"pod {name} is already assigned to node {pod.spec.node_name!r}", code=409, reason="Conflict"
-            )
-        return bool(pod.spec.node_name)
+        return pod.spec.node_name or ""
+
+    async def _is_bound(self, namespace: str, name: str, uid: str, node_name: str) -> bool:
+        """Whether a bind that was never answered has been carried out. Raises when it no longer can be."""
+        found = await self.node_of(namespace, name, uid)
+        if found and found != node_name:
+            raise Conflict(f"pod {name} is already assigned to node {found!r}", code=409, reason="Conflict")
+        return bool(found)
 
     async def delete(
         self,
@@ -227,15 +230,36 @@ class Lanes:
 
         await self._persist(attempt, retry)
 
-    async def send(self, lane: Lane, method: str, path: str, body: bytes = b"", content_type: str = JSON) -> bytes:
+    async def send(
+        self,
+        lane: Lane,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        content_type: str = JSON,
+        *,
+        query: Query | None = None,
+        deadline: float | None = None,
+    ) -> bytes:
         """Any other write, tried once."""
-        return await self._send(lane, method, path, body, content_type)
+        return await self._send(lane, method, path, body, content_type, query, deadline)
 
-    async def _send(self, lane: Lane, method: str, path: str, body: bytes, content_type: str = JSON) -> bytes:
+    async def _send(
+        self,
+        lane: Lane,
+        method: str,
+        path: str,
+        body: bytes,
+        content_type: str = JSON,
+        query: Query | None = None,
+        deadline: float | None = None,
+    ) -> bytes:
         async with self.gate.through(lane):
-            if not self._may_act():
+            if not self.may_act():
                 raise Fenced(f"{method} {path} was not sent: this process may no longer act")
-            return await self._client.request(method, path, body=body, content_type=content_type)
+            return await self._client.request(
+                method, path, body=body, query=query, content_type=content_type, deadline=deadline
+            )
 
     async def _persist(
         self, attempt: Callable[[bool], Awaitable[_Result]], retry: RetryPolicy | None, *, uncertain: bool = False

@@ -6,14 +6,10 @@ the API server runs in tasks beside it, and all of it on one thread, so that not
     process      the life of the process: follow, lead, serve, stop
     options      what the command line and the configuration say about it
     scheduler    the parts put together
-    scheduling   the loop: take a pod, decide, assume, reserve, permit
-    binding      the binding cycle: wait at Permit, PreBind, Bind, PostBind; undoing all of it
-    permits      pods held at Permit
-    failing      what becomes of a pod that got no node
-    preempting   evicting victims
-    statuses     what we write into pods' status, one request at a time for each pod
+    scheduling   the loop: attempt after attempt, with turns for others between
+    world        what attempts await and write: tasks, timers, the API server
+    fencing      the API client that plugins are given
     reporting    events about pods
-    hosting      what plugins may ask of the process
     following    informers for the kinds that the enabled plugins need
     watchdog     over the process itself: what blocks it, what it holds
     manifests    how to run it in a cluster, with no more rights than it needs

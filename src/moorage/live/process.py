@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Callable, Coroutine
+from random import SystemRandom
 from types import FrameType
 from typing import Any, Final
 
@@ -13,6 +14,7 @@ from moorage import __version__
 from moorage.kube.election import LeaderElector, LeadershipLost
 from moorage.kube.reviews import Reviewer
 from moorage.kube.transport import Client
+from moorage.live.clock import Clock
 from moorage.live.endpoint import Endpoint
 from moorage.live.health import Health
 from moorage.live.measuring import add_gauges
@@ -92,7 +94,12 @@ async def run_until(options: Options, stopping: asyncio.Event) -> None:
         settings = options.election
         elector = LeaderElector(lease_client, settings, on_new_leader=_log_leader) if settings else None
         scheduler = Scheduler(
-            client, options.config, options.registry, may_act=elector.is_leader if elector else lambda: True
+            client=client,
+            config=options.config,
+            registry=options.registry,
+            now=Clock(),
+            seed=SystemRandom().getrandbits(64),
+            may_act=elector.is_leader if elector else lambda: True,
         )
         add_gauges(scheduler, elector)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, log_state, scheduler)

@@ -1,31 +1,23 @@
-"""The parts of a scheduler put together: it follows the cluster from the start, and schedules while it leads."""
+"""A live scheduler put together: it follows the cluster from the start, and schedules while it leads."""
 
 import asyncio
 import logging
 from collections.abc import Callable
-from random import SystemRandom
 from typing import Final
 
-from moorage.cluster import ClusterState, PodEvents, needed_kinds, profile_hints
-from moorage.columns import Snapshot
+from moorage.attempt.core import SchedulerCore
+from moorage.cluster import needed_kinds
 from moorage.config import Config
-from moorage.engine import make_engine
+from moorage.extender.asking import Extenders
 from moorage.framework.registry import Registry
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
 from moorage.kube.transport import Client
-from moorage.live.binding import Bindings
-from moorage.live.clock import Clock
-from moorage.live.failing import FailureHandler
 from moorage.live.following import Informers, tune_collector
-from moorage.live.hosting import LiveHost
-from moorage.live.permits import HeldPods
-from moorage.live.preempting import Evictions
 from moorage.live.reporting import Reporter
-from moorage.live.scheduling import SchedulingLoop
-from moorage.live.statuses import StatusWriter
+from moorage.live.scheduling import SchedulingLoop, Wakening
+from moorage.live.world import LiveWorld
 from moorage.observe.metrics import SchedulerMetrics
-from moorage.queue import SchedulingQueue
 
 logger = logging.getLogger(__name__)
 
@@ -34,65 +26,56 @@ WIND_UP: Final = 3.5
 
 
 class Scheduler:
-    """A scheduler on one cluster. `may_act` is asked before every write: a process that lost its lease stays still."""
+    """A scheduler on one cluster, complete once it is made: from the bottom up, the lanes that write, the world over
+    them, the core that schedules in that world, the loop that drives it, and the informers that feed it."""
 
     def __init__(
-        self, client: Client, config: Config, registry: Registry, *, may_act: Callable[[], bool] = lambda: True
+        self,
+        *,
+        client: Client,
+        config: Config,
+        registry: Registry,
+        now: Callable[[], float],
+        seed: int,
+        may_act: Callable[[], bool] = lambda: True,
+        extenders: Extenders | None = None,
     ) -> None:
+        """`now` is wall-clock seconds that never go back. `may_act` is asked before every write: a process that lost
+        its lease stays still. `extenders` are those of the configuration, ready to be asked."""
         self.config = config
-        now = Clock()
-        connection = config.client_connection
         self.metrics = SchedulerMetrics()
-        self.cluster = ClusterState(Snapshot(config.features.request_rules))
+        connection = config.client_connection
         self.lanes = Lanes(client, qps=connection.qps, burst=connection.burst, may_act=may_act)
-        self.held = HeldPods()
-        host = LiveHost(client, self.lanes, self.held)
-        seed = SystemRandom().getrandbits(64)
-        self.engine = make_engine(self.cluster.snapshot, config, registry=registry, seed=seed, now=now, host=host)
-        profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
-        first = next(iter(profiles.values()))
-        self.queue = SchedulingQueue(
-            {name: profile_hints(profile) for name, profile in profiles.items()},
-            first.at("queueSort")[0].plugin,
-            self.cluster.snapshot.nominations,
-            now,
-            initial_backoff=config.pod_initial_backoff_seconds,
-            max_backoff=config.pod_max_backoff_seconds,
-            features=config.features,
+        self.reporter = Reporter(self.lanes, [profile.scheduler_name for profile in config.profiles])
+        self.world = LiveWorld(
+            client=client, lanes=self.lanes, reporter=self.reporter, observer=self.metrics, now=now, extenders=extenders
+        )
+        wakening = Wakening()
+        core = self.core = SchedulerCore(
+            world=self.world,
+            config=config,
+            registry=registry,
+            seed=seed,
             observe_hint=self._observe_hint,
+            wake=wakening.wake,
         )
-        self.reporter = Reporter(self.lanes, profiles)
-        self.statuses = StatusWriter(self.lanes, self.cluster)
-        self.evictions = Evictions(self.cluster, self.queue, self.lanes, self.held, self.statuses, self.reporter)
-        host.attach(self.queue, self.evictions)
-        failures = FailureHandler(
-            self.cluster, self.queue, self.statuses, self.reporter, self.evictions, self.metrics, now
-        )
-        self.loop = SchedulingLoop(self.cluster, self.queue, self.engine, failures, self.reporter, self.metrics, now)
-        self.bindings = Bindings(
-            self.cluster,
-            self.queue,
-            self.engine,
-            self.held,
-            self.statuses,
-            self.reporter,
-            failures,
-            self.metrics,
-            now,
-            on_room=self.loop.wake,
-        )
-        self.evictions.cancel_binding = lambda uid: self.bindings.cancel(uid, "DefaultPreemption")
+        self.loop = SchedulingLoop(attempts=core.attempts, under_way=core.under_way, wakening=wakening, now=now)
         #: Every instance of a plugin, with its name.
-        self.plugins = [(name, plugin) for profile in profiles.values() for name, plugin in profile.plugins.items()]
+        self.plugins = [
+            (name, plugin) for profile in core.profiles.values() for name, plugin in profile.plugins.items()
+        ]
         self.informers = Informers(
             client,
-            self.cluster,
-            self.queue,
-            PodEvents(self.cluster, self.queue, profiles, self.held.reject),
-            needed_kinds(self.plugins, self.queue.registered_actions()),
-            self.loop.wake,
+            core.cluster,
+            core.queue,
+            core.pod_events,
+            needed_kinds(self.plugins, core.queue.registered_actions()),
+            wakening.wake,
         )
         self.synced = asyncio.Event()
+        # What others look at.
+        self.cluster, self.queue, self.engine = core.cluster, core.queue, core.engine
+        self.held, self.bindings = core.held, core.under_way
 
     async def follow(self) -> None:
         """Follow the cluster, and write events, until cancelled."""
@@ -108,14 +91,14 @@ class Scheduler:
         await _first_of(self.synced, stopping)
         if not stopping.is_set():
             logger.info("scheduling for %s", ", ".join(self.engine.runners))
-        working = [asyncio.create_task(self.loop.run(self.bindings)), asyncio.create_task(self.loop.keep_time())]
+        working = [asyncio.create_task(self.loop.run())]
         try:
             await _watch_over(working, stopping)
         finally:
             for task in working:
                 task.cancel()
             await asyncio.gather(*working, return_exceptions=True)
-            await self.bindings.wind_up(WIND_UP if stopping.is_set() else 0.0)
+            await self.core.wind_up(WIND_UP if stopping.is_set() else 0.0)
         await self._drain()
 
     def _on_synced(self) -> None:
@@ -130,8 +113,7 @@ class Scheduler:
     async def _drain(self) -> None:
         try:
             async with asyncio.timeout(WIND_UP):
-                await self.evictions.drain()
-                await self.statuses.drain()
+                await self.core.drain()
                 await self.reporter.drain()
         except TimeoutError:
             logger.warning("some events or statuses were not written in time")

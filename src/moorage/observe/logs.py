@@ -10,13 +10,12 @@ import sys
 import time
 from typing import IO, Final
 
+from moorage.attempt.world import POD_LOGGER
+
 _LEVELS: Final = ((4, logging.DEBUG), (0, logging.INFO))
 
 #: The verbosity of a process that is not there to log: warnings and errors alone.
 QUIET: Final = -1
-
-#: Loggers whose INFO lines speak of single pods: too many at verbosity 0 and 1.
-POD_LOGGER: Final = "moorage.live.pods"
 
 
 def configure(verbosity: int = 0, *, as_json: bool = False, stream: IO[str] | None = None) -> None:

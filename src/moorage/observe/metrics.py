@@ -101,7 +101,25 @@ class SchedulerMetrics:
         """Show a count that somebody else keeps."""
         self.gauges.append(Gauge(name, text, labels, read, is_counter=True))
 
-    # What happens to pods.
+    # What happens to pods (attempt.world.Observer).
+
+    def decided(self, seconds: float) -> None:
+        """A decision took so long."""
+        self.algorithm_duration.observe(seconds)
+
+    def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
+        """The plugins of a point took so long."""
+        self.point_duration.observe(seconds, point, label, profile)
+
+    def held(self, label: str, seconds: float) -> None:
+        """A pod was held at Permit for so long."""
+        self.permit_wait.observe(seconds, label)
+
+    def preempting(self, victims: int | None) -> None:
+        """Preemption was considered; so many victims were chosen, None where no node was."""
+        self.preemption_attempts.inc()
+        if victims is not None:
+            self.preemption_victims.observe(victims)
 
     def scheduled(self, profile: str, attempts: int, *, attempt: float, since_ready: float | None) -> None:
         """A pod was bound; times in seconds."""

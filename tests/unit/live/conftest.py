@@ -2,10 +2,9 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
-from unittest import mock
 
 import msgspec
 from msgspec.structs import replace
@@ -152,17 +151,12 @@ def make_rig(plugins: Sequence[type] = (), **config: Any) -> Rig:
     }
     api = FakeApiServer()
     parsed = parse_config(document, known=registry.known)
-    with _loop_clock():
-        api.scheduler = Scheduler(api, parsed, registry)
-    return Rig(api, api.scheduler)
-
-
-@contextmanager
-def _loop_clock() -> Iterator[None]:
-    """Wall time is the loop's, which tests let jump."""
     loop = asyncio.get_running_loop()
-    with mock.patch("moorage.live.scheduler.Clock", return_value=lambda: 1_000_000.0 + loop.time()):
-        yield
+    # Wall time is the loop's, which tests let jump.
+    api.scheduler = Scheduler(
+        client=api, config=parsed, registry=registry, now=lambda: 1_000_000.0 + loop.time(), seed=1
+    )
+    return Rig(api, api.scheduler)
 
 
 @asynccontextmanager

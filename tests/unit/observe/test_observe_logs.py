@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from moorage.observe.logs import POD_LOGGER, configure
+from moorage.attempt.world import POD_LOGGER
+from moorage.observe.logs import configure
 
 
 @pytest.fixture(autouse=True)

@@ -1,15 +1,13 @@
 """Pods held at Permit: until every plugin that asked for it allows them, one rejects them, or time is up."""
 
-import asyncio
-import logging
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Final
 
+from moorage.attempt.world import Promise, Timer, World
 from moorage.columns import PodInfo
 from moorage.framework.status import Status, error, unschedulable
 from moorage.values.duration import Duration
-
-logger = logging.getLogger(__name__)
 
 LONGEST_WAIT: Final = 15 * 60.0
 """Seconds: nobody is held longer, whatever a plugin asks for."""
@@ -18,15 +16,15 @@ LONGEST_WAIT: Final = 15 * 60.0
 class HeldPod:
     """A pod held at Permit (framework.handle.WaitingPod). `outcome` tells how that ended: None lets it go on."""
 
-    def __init__(self, pod: PodInfo, node_name: str, waits: Mapping[str, float]) -> None:
+    def __init__(self, world: World, pod: PodInfo, node_name: str, waits: Mapping[str, float]) -> None:
         self._pod = pod
         self._node_name = node_name
-        loop = asyncio.get_running_loop()
-        self.outcome: asyncio.Future[Status | None] = loop.create_future()
-        self._timers = {
-            plugin: loop.call_later(min(seconds, LONGEST_WAIT), self._time_out, plugin, min(seconds, LONGEST_WAIT))
-            for plugin, seconds in waits.items()
-        }
+        self._timers: dict[str, Timer] = {}
+        self.outcome: Promise[Status | None] = world.promise()
+        for plugin, wanted in waits.items():
+            seconds = min(max(wanted, 0.0), LONGEST_WAIT)
+            time_out: Callable[[], None] = partial(self._time_out, plugin, seconds)
+            self._timers[plugin] = world.call_later(seconds, time_out)
 
     @property
     def pod(self) -> PodInfo:
@@ -58,14 +56,18 @@ class HeldPod:
         """The pod has to make room: it goes back to the queue as after an error."""
         self._end(error(reason).by(plugin))
 
+    def close(self) -> None:
+        """Nobody waits for it any more: its timers are put away."""
+        for timer in self._timers.values():
+            timer.cancel()
+        self._timers.clear()
+
     def _time_out(self, plugin: str, seconds: float) -> None:
         waited = Duration(round(seconds * 1e9))
         self.reject(plugin, f"rejected due to timeout after waiting {waited} at plugin {plugin}")
 
     def _end(self, outcome: Status | None) -> None:
-        for timer in self._timers.values():
-            timer.cancel()
-        self._timers.clear()
+        self.close()
         if not self.outcome.done():
             self.outcome.set_result(outcome)
 
@@ -73,7 +75,8 @@ class HeldPod:
 class HeldPods:
     """Every pod held at Permit, by uid."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, world: World) -> None:
+        self._world = world
         self._held: dict[str, HeldPod] = {}
 
     def __iter__(self) -> Iterator[HeldPod]:
@@ -88,12 +91,14 @@ class HeldPods:
 
     def hold(self, pod: PodInfo, node_name: str, waits: Mapping[str, float]) -> HeldPod:
         """Hold a pod; `waits` are the plugins that asked for it, each with its seconds."""
-        held = self._held[pod.uid] = HeldPod(pod, node_name, waits)
+        held = self._held[pod.uid] = HeldPod(self._world, pod, node_name, waits)
         return held
 
     def release(self, uid: str) -> None:
         """The pod is held no longer."""
-        self._held.pop(uid, None)
+        held = self._held.pop(uid, None)
+        if held is not None:
+            held.close()
 
     def reject(self, uid: str) -> bool:
         """The pod is deleted: end its wait. False if it is not held."""

@@ -5,35 +5,28 @@ comes back when its victims go. A pod that is being evicted, or going anyway, is
 room it leaves is counted on until the cluster shows that it is going: what watches bring lags behind the answers.
 """
 
-import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from typing import Final
 
-import msgspec
-
+from moorage.attempt import reporting
+from moorage.attempt.permits import HeldPods
+from moorage.attempt.statuses import StatusWriter
+from moorage.attempt.underway import UnderWay
+from moorage.attempt.world import Job, World
 from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
-from moorage.errors import ApiError
 from moorage.framework.points import Nomination
-from moorage.kube.errors import NotFound
-from moorage.kube.lanes import Lanes
-from moorage.kube.paths import resource_of
-from moorage.live.permits import HeldPods
-from moorage.live.reporting import Reporter
-from moorage.live.statuses import StatusWriter
+from moorage.framework.writes import Gone, NotDone
+from moorage.objects import Condition
 from moorage.queue import SchedulingQueue
+from moorage.values.time import format_time
 
 logger = logging.getLogger(__name__)
 
-_PODS = resource_of("Pod")
 _PLUGIN: Final = "DefaultPreemption"
 _IN_MEMORY: Final = " (in kube-scheduler memory)."
-
-#: Ends the binding of a pod that has to make room before it was bound; False where it is too late for that.
-CancelBinding = Callable[[str], bool]
 
 
 @dataclass(slots=True)
@@ -47,28 +40,34 @@ class _Preemption:
 
 
 class Evictions:
-    """Evicts pods for others. Call `begin`; the rest happens in tasks."""
+    """Evicts pods for others. Call `begin`; the rest happens in jobs."""
 
     def __init__(
         self,
+        *,
+        world: World,
         cluster: ClusterState,
         queue: SchedulingQueue,
-        lanes: Lanes,
         held: HeldPods,
+        bindings: UnderWay,
         statuses: StatusWriter,
-        reporter: Reporter,
+        wake: Callable[[], None],
     ) -> None:
+        self._world = world
         self._cluster = cluster
         self._queue = queue
-        self._lanes = lanes
         self._held = held
+        self._bindings = bindings
         self._statuses = statuses
-        self._reporter = reporter
-        self.cancel_binding: CancelBinding = lambda _uid: False
+        self._wake = wake
         self._under_way: dict[str, _Preemption] = {}
         #: Victims, by uid, that the cluster does not show as going yet.
         self._leaving: set[str] = set()
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._jobs: dict[int, Job] = {}
+
+    def __len__(self) -> int:
+        """For how many pods victims are being evicted."""
+        return len(self._under_way)
 
     def is_under_way(self, pod: PodInfo) -> bool:
         """Whether victims are being evicted for the pod: until the last of them is gone, or bound to go."""
@@ -88,14 +87,12 @@ class Evictions:
         preemption = self._under_way[pod.uid] = _Preemption(pod, nomination.node_name)
         self._leaving = {uid for uid in self._leaving if not self._is_seen_to_go(uid)}
         self._leaving.update(victim.uid for victim in victims)
-        task = asyncio.get_running_loop().create_task(self._evict_all(preemption, victims))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._jobs[id(preemption)] = self._world.spawn(self._evict_all(preemption, victims))
 
     async def drain(self) -> None:
         """Wait for what is under way; put a deadline round it."""
-        while self._tasks:
-            await asyncio.wait(list(self._tasks))
+        while self._jobs:
+            await self._world.ended(list(self._jobs.values()))
 
     def is_leaving(self, pod: PodInfo) -> bool:
         """Whether the pod is being evicted, or going anyway."""
@@ -109,21 +106,23 @@ class Evictions:
         """All but the last together, then the last: when that one goes, everything has been asked for."""
         *others, last = victims
         pod = preemption.pod
-        failed = True
+        all_go = False
         try:
             self._clear_lower_nominations(preemption)
-            failed = any(await asyncio.gather(*(self._evict(preemption, victim) for victim in others)))
-            if not failed:
+            all_go = await self._evict_together(preemption, others)
+            if all_go:
                 preemption.last = last
-                failed = await self._evict(preemption, last)
+                all_go = await self._evict(preemption, last)
         finally:
+            del self._jobs[id(preemption)]
             if self._under_way.get(pod.uid) is preemption:
                 del self._under_way[pod.uid]
-            if failed:
+            if not all_go:
                 self._leaving.difference_update(victim.uid for victim in victims)
-        if failed:
+        if not all_go:
             # Some victims may never go, so that no event would wake who waits for the node.
             self._queue.activate([pod, *self._cluster.snapshot.nominations.on(preemption.node_name)])
+            self._wake()
 
     def _clear_lower_nominations(self, preemption: _Preemption) -> None:
         """Pods of lower priority that were promised the node have to look for another."""
@@ -132,41 +131,45 @@ class Evictions:
                 self._queue.nominate(other, "")
                 self._statuses.nominate(other, "")
 
+    async def _evict_together(self, preemption: _Preemption, victims: Sequence[PodInfo]) -> bool:
+        """Evict them all at once; whether all of them go."""
+        go: list[bool] = []
+
+        async def evict(victim: PodInfo) -> None:
+            go.append(await self._evict(preemption, victim))
+
+        await self._world.ended([self._world.spawn(evict(victim)) for victim in victims])
+        return len(go) == len(victims) and all(go)
+
     async def _evict(self, preemption: _Preemption, victim: PodInfo) -> bool:
-        """Evict one pod; whether that failed."""
+        """Evict one pod; whether it goes."""
         pod = preemption.pod
         in_memory = self._evict_in_memory(victim)
         if in_memory:
             self._leaving.discard(victim.uid)
         else:
-            try:
-                await self._evict_by_api(pod, victim)
-            except NotFound:
-                logger.debug("victim %s is gone already", victim.key)
-            except ApiError as error:
-                logger.warning("pod %s could not be evicted for %s: %s", victim.key, pod.key, error)
-                return True
+            answer = await self._world.evict(victim, self._condition(pod, victim))
+            if isinstance(answer, NotDone) and not isinstance(answer, Gone):
+                logger.warning("pod %s could not be evicted for %s: %s", victim.key, pod.key, answer.message)
+                return False
         note = f"Preempted by pod {pod.uid} on node {preemption.node_name}{_IN_MEMORY if in_memory else ''}"
-        self._reporter.preempted(pod.spec.scheduler_name, victim, note)
-        return False
+        self._world.record(reporting.preempted(pod.spec.scheduler_name, victim, note))
+        return True
 
     def _evict_in_memory(self, victim: PodInfo) -> bool:
         """A victim that is not bound yet only has to be stopped."""
         held = self._held.get(victim.uid)
-        if held is not None:
+        if held is not None and not held.outcome.done():
             held.preempt(_PLUGIN, "preempted")
             return True
-        return self.cancel_binding(victim.uid)
+        return self._bindings.preempt(victim.uid, _PLUGIN)
 
-    async def _evict_by_api(self, pod: PodInfo, victim: PodInfo) -> None:
-        condition = {
-            "type": "DisruptionTarget",
-            "status": "True",
-            "reason": "PreemptionByScheduler",
-            "message": f"{pod.spec.scheduler_name}: preempting to accommodate a higher priority pod",
-            "lastTransitionTime": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "observedGeneration": victim.pod.metadata.generation,
-        }
-        body = msgspec.json.encode({"metadata": {"uid": victim.uid}, "status": {"conditions": [condition]}})
-        await self._lanes.patch(_PODS, body, name=victim.name, namespace=victim.namespace)
-        await self._lanes.delete(_PODS, name=victim.name, namespace=victim.namespace, uid=victim.uid)
+    def _condition(self, pod: PodInfo, victim: PodInfo) -> Condition:
+        return Condition(
+            type="DisruptionTarget",
+            status="True",
+            reason="PreemptionByScheduler",
+            message=f"{pod.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+            last_transition_time=format_time(self._world.now()),
+            observed_generation=victim.pod.metadata.generation,
+        )

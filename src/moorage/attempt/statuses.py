@@ -4,42 +4,36 @@ For each pod one request is under way at a time, and of what waits behind it onl
 be bound drops what still waits, so that an old refusal never lands on a pod that has a node.
 """
 
-import asyncio
 import logging
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import msgspec
 
+from moorage.attempt.world import Job, World
 from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
-from moorage.errors import ApiError
-from moorage.kube.errors import NotFound
-from moorage.kube.lanes import Lanes, RetryPolicy
-from moorage.kube.paths import resource_of
+from moorage.framework.writes import Gone, NotDone
 from moorage.objects import Condition, Pod
+from moorage.values.time import format_time
 
 logger = logging.getLogger(__name__)
-
-_PODS = resource_of("Pod")
-_RETRY = RetryPolicy(attempts=4, first_delay=0.01, longest_delay=1.0)
 
 POD_SCHEDULED: Final = "PodScheduled"
 
 
 class StatusWriter:
-    """Patches the status of pods. Nothing here waits but `settle`."""
+    """Patches the status of pods, in jobs of their own. Nothing here waits but `settle` and `drain`."""
 
-    def __init__(self, lanes: Lanes, cluster: ClusterState) -> None:
-        self._lanes = lanes
+    def __init__(self, *, world: World, cluster: ClusterState) -> None:
+        self._world = world
         self._cluster = cluster
         self._waiting: dict[str, tuple[PodInfo, dict[str, Any]]] = {}
-        self._writing: dict[str, asyncio.Task[None]] = {}
+        self._writing: dict[str, Job] = {}
 
     def unscheduled(self, pod: PodInfo, reason: str, message: str, nominated_node: str | None) -> None:
         """Say why the pod has no node, and which one it was promised ("" for none, None to leave that as it is)."""
         known = self._cluster.pending(pod.uid) or pod
-        condition = _unscheduled_condition(known.pod, reason, message)
+        condition = _unscheduled_condition(known.pod, reason, message, self._world.now())
         status: dict[str, Any] = {}
         if condition is not None or pod.uid in self._writing:
             status["conditions"] = [condition or _condition_of(known.pod)]
@@ -54,50 +48,52 @@ class StatusWriter:
         """Show which node the pod is expected to go to, "" for none."""
         self._write(pod, {"nominatedNodeName": node_name or None})
 
+    def is_writing(self, uid: str) -> bool:
+        """Whether something is on its way for the pod, or waits to be."""
+        return uid in self._writing
+
     async def settle(self, uid: str) -> None:
         """Drop what waits to be written for a pod, and wait for what is under way."""
-        task = self._writing.get(uid)
-        if task is not None:
+        job = self._writing.get(uid)
+        if job is not None:
             self._waiting.pop(uid, None)
-            await asyncio.wait([task])
+            await self._world.ended([job])
 
     async def drain(self) -> None:
         """Wait until everything is written or given up; put a deadline round it."""
         while self._writing:
-            await asyncio.wait(list(self._writing.values()))
+            await self._world.ended(list(self._writing.values()))
 
     def _write(self, pod: PodInfo, status: dict[str, Any]) -> None:
         former = self._waiting.get(pod.uid)
         self._waiting[pod.uid] = pod, {**former[1], **status} if former else status
         if pod.uid not in self._writing:
-            self._writing[pod.uid] = asyncio.get_running_loop().create_task(self._write_waiting(pod.uid))
+            self._writing[pod.uid] = self._world.spawn(self._write_waiting(pod.uid))
 
     async def _write_waiting(self, uid: str) -> None:
         try:
             while (waiting := self._waiting.pop(uid, None)) is not None:
                 await self._patch(*waiting)
         finally:
+            self._waiting.pop(uid, None)
             del self._writing[uid]
 
     async def _patch(self, pod: PodInfo, status: dict[str, Any]) -> None:
-        # The uid makes the API server refuse the patch for another pod that has taken the name.
-        body = msgspec.json.encode({"metadata": {"uid": pod.uid}, "status": status})
-        try:
-            await self._lanes.patch(_PODS, body, name=pod.name, namespace=pod.namespace, retry=_RETRY)
-        except NotFound:
+        answer = await self._world.patch_status(pod, status)
+        if isinstance(answer, Gone):
             logger.debug("pod %s is gone: its status was not written", pod.key)
-        except ApiError as error:
-            logger.warning("the status of pod %s was not written: %s", pod.key, error)
+        elif isinstance(answer, NotDone):
+            logger.warning("the status of pod %s was not written: %s", pod.key, answer.message)
 
 
-def _unscheduled_condition(pod: Pod, reason: str, message: str) -> dict[str, Any] | None:
+def _unscheduled_condition(pod: Pod, reason: str, message: str, now: float) -> dict[str, Any] | None:
     """PodScheduled=False as it should be; None where the pod has exactly that."""
     condition = Condition(
         type=POD_SCHEDULED,
         status="False",
         reason=reason,
         message=message,
-        last_transition_time=datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        last_transition_time=format_time(now),
         observed_generation=pod.metadata.generation,
     )
     known = next((one for one in pod.status.conditions if one.type == POD_SCHEDULED), None)

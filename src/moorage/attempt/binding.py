@@ -1,0 +1,293 @@
+"""The binding cycle: wait at Permit, PreBind, Bind, PostBind, each pod in a job of its own; and undoing all of it."""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Any
+
+from moorage.attempt import reporting
+from moorage.attempt.failing import FailureHandler, pod_logger
+from moorage.attempt.permits import HeldPod, HeldPods
+from moorage.attempt.placing import Placed, Placer, broken, refused, turned_down
+from moorage.attempt.statuses import StatusWriter
+from moorage.attempt.underway import Binding, Stage, UnderWay
+from moorage.attempt.world import World
+from moorage.cluster.pods import ASSIGNED_POD_DELETE
+from moorage.errors import MoorageError, PluginError
+from moorage.framework.answers import broken as broken_plugin
+from moorage.framework.answers import verdict
+from moorage.framework.points import PreBindPreFlight
+from moorage.framework.profile import Named, Profile
+from moorage.framework.status import Code, Status, error
+from moorage.framework.writes import BoundElsewhere, NotDone
+from moorage.queue import QueuedPod, SchedulingQueue
+
+logger = logging.getLogger(__name__)
+
+
+class _Stopped(Exception):
+    """The binding was told to end, and a plugin went on as if it had not been."""
+
+
+class BindingPoints:
+    """The plugins of a profile that a pod meets on its way from decision to node."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.pre_binds = profile.at("preBind")
+        #: Those of them that say beforehand if they have work to do.
+        self.announcing = frozenset(one.name for one in self.pre_binds if isinstance(one.plugin, PreBindPreFlight))
+        self.binds = profile.at("bind")
+        self.post_binds = profile.at("postBind")
+
+
+class Bindings:
+    """Runs binding cycles. `wake` is called when one ends: hosts hold back while too many are on."""
+
+    def __init__(
+        self,
+        *,
+        world: World,
+        queue: SchedulingQueue,
+        profiles: Mapping[str, Profile],
+        placer: Placer,
+        held: HeldPods,
+        statuses: StatusWriter,
+        failures: FailureHandler,
+        under_way: UnderWay,
+        wake: Callable[[], None],
+    ) -> None:
+        self._world = world
+        self._queue = queue
+        self._placer = placer
+        self._held = held
+        self._statuses = statuses
+        self._failures = failures
+        self._under_way = under_way
+        self._wake = wake
+        self._points = {name: BindingPoints(profile) for name, profile in profiles.items()}
+
+    def start(self, queued: QueuedPod, placed: Placed, started: float) -> None:
+        """Bind a pod that was placed. The attempt at it began at `started`."""
+        binding = Binding(queued, placed, started)
+        if placed.waits:
+            binding.held = self._held.hold(binding.pod, binding.node_name, placed.waits)
+        self._under_way.add(binding)
+        binding.job = self._world.spawn(self._run(binding))
+
+    async def wind_up(self, seconds: float) -> None:
+        """Let those that are being bound finish, and undo the others; undo all that is left when time is up."""
+        for binding in self._under_way:
+            if binding.stage is not Stage.BIND:
+                binding.stop()
+        for patience in (seconds, 1.0):
+            jobs = [binding.job for binding in self._under_way if binding.job is not None]
+            if not jobs or await self._world.ended(jobs, at_most=patience):
+                return
+            for binding in self._under_way:
+                binding.stop()
+        for binding in self._under_way:
+            # A plugin that does not let go of its pod: the pod goes without it.
+            logger.warning("binding pod %s does not end: it is undone where it stands", binding.pod.key)
+            self._give_up(binding)
+
+    async def _run(self, binding: Binding) -> None:
+        cancellation = self._world.cancellation
+        try:
+            status = await self._bind(binding)
+        except cancellation:
+            if not binding.preempted:
+                self._give_up(binding)
+                raise
+            status = error(binding.preempted)
+        except _Stopped:
+            if not binding.preempted:
+                self._give_up(binding)
+                return
+            status = error(binding.preempted)
+        except MoorageError as problem:
+            status = error(str(problem))
+        except Exception as problem:
+            logger.exception("binding pod %s broke", binding.pod.key)
+            status = error(f"{type(problem).__name__}: {problem}")
+        finally:
+            self._under_way.remove(binding)
+        if binding.is_undone:
+            return
+        if binding.taken_to:
+            self._lost(binding)
+        elif status is None:
+            await self._bound(binding)
+        else:
+            self._failed(binding, status)
+
+    async def _bind(self, binding: Binding) -> Status | None:
+        """Everything up to Bind. None on success; a rejection has the plugin's name on it."""
+        pod, held = binding.pod, binding.held
+        points = self._points[pod.spec.scheduler_name]
+        work, takes_a_while = _with_work(points, binding) if points.announcing else (points.pre_binds, False)
+        if held is not None or takes_a_while:
+            # Others see where the pod is expected while it cannot be bound yet.
+            self._statuses.nominate(pod, binding.node_name)
+        if held is not None:
+            refusal = await self._wait_on_permit(held)
+            if refusal is not None:
+                return refusal
+        self._queue.done(pod.uid)
+        binding.stage = Stage.PRE_BIND
+        refusal = await self._timed("PreBind", self._run_pre_bind_plugins(work, binding), binding)
+        if refusal is not None:
+            return refusal
+        if binding.is_stopped:
+            raise _Stopped
+        binding.stage = Stage.BIND
+        self._under_way.writing += 1
+        try:
+            if self._statuses.is_writing(pod.uid):
+                await self._statuses.settle(pod.uid)
+            return await self._timed("Bind", self._run_bind(points, binding), binding)
+        finally:
+            self._under_way.writing -= 1
+            self._wake()
+
+    async def _timed(self, point: str, plugins: Awaitable[Status | None], binding: Binding) -> Status | None:
+        """The answer of a point's plugins; how long they took is measured."""
+        started = self._world.now()
+        label = "Error"
+        try:
+            status = await plugins
+            label = "Success" if status is None else status.code.label
+        finally:
+            profile = binding.pod.spec.scheduler_name
+            self._world.observer.ran(point, label, profile, self._world.now() - started)
+        return status
+
+    async def _wait_on_permit(self, held: HeldPod) -> Status | None:
+        """None where the pod may go on; a rejection by the plugin that gave it, or an error."""
+        started = self._world.now()
+        try:
+            outcome = await self._world.kept(held.outcome)
+        finally:
+            self._held.release(held.pod.uid)
+        self._world.observer.held(outcome.code.label if outcome else "Success", self._world.now() - started)
+        if outcome is None or outcome.is_rejection:
+            return None if outcome is None else outcome
+        return error(f"waiting on permit for pod: {outcome.message}")
+
+    async def _run_pre_bind_plugins(self, plugins: Sequence[Named], binding: Binding) -> Status | None:
+        for one in plugins:
+            refusal = await self._answer(one, "PreBind", one.plugin.pre_bind, binding)
+            if refusal is not None:
+                return refusal
+        return None
+
+    async def _run_bind(self, points: BindingPoints, binding: Binding) -> Status | None:
+        """By the first extender that binds pods like this one, else by the first plugin that does not skip it."""
+        pod = binding.pod
+        for extender in binding.placed.runner.extenders:
+            if extender.binds and extender.is_interested(pod):
+                answer = await self._world.bind_through(extender, pod, binding.node_name)
+                if isinstance(answer, BoundElsewhere):
+                    binding.taken_to = answer.node_name
+                if not isinstance(answer, NotDone):
+                    return None
+                if binding.taken_to or not extender.ignorable:
+                    return error(answer.message)
+                logger.warning("pod %s was not bound by an extender that may be ignored: %s", pod.key, answer.message)
+        for one in points.binds:
+            status = await self._answer(one, "Bind", one.plugin.bind, binding)
+            if status is None or status.code is not Code.SKIP:
+                return status
+        return error("every Bind plugin skipped the pod")
+
+    async def _answer(self, one: Named, point: str, method: Callable[..., Any], binding: Binding) -> Status | None:
+        """A plugin's answer at a point that may be asynchronous: see `framework.answers.verdict`."""
+        placement = binding.placed.placement
+        try:
+            answer = method(placement.state, placement.pod, placement.node_name)
+        except BaseException as problem:
+            raise broken_plugin(one.name, point, problem) from problem
+        if answer is not None and hasattr(answer, "__await__"):
+            try:
+                answer = await self._world.run(answer)
+            except self._world.cancellation:
+                raise
+            except BaseException as problem:
+                raise broken_plugin(one.name, point, problem) from problem
+        return verdict(one.name, one.plugin, point, answer)
+
+    async def _bound(self, binding: Binding) -> None:
+        pod, queued, observer = binding.pod, binding.queued, self._world.observer
+        if pod_logger.isEnabledFor(logging.INFO):
+            pod_logger.info("pod %s was bound to %s", pod.key, binding.node_name)
+        self._world.record(reporting.scheduled(pod, binding.node_name))
+        now = self._world.now()
+        first = queued.initial_attempt_timestamp
+        observer.scheduled(
+            pod.spec.scheduler_name,
+            queued.attempts,
+            attempt=now - binding.started,
+            since_ready=None if first is None else now - first,
+        )
+        for one in self._points[pod.spec.scheduler_name].post_binds:
+            try:
+                await self._answer(one, "PostBind", one.plugin.post_bind, binding)
+            except PluginError as problem:
+                logger.warning("pod %s is bound, but %s", pod.key, problem)
+
+    def _lost(self, binding: Binding) -> None:
+        """Somebody else bound the pod: it is done, and nothing is written about it."""
+        pod = binding.pod
+        # On the node it was to go to its room stays taken: the watch will confirm it.
+        is_here = binding.taken_to == binding.node_name
+        self._undo(binding, keep_room=is_here)
+        pod_logger.info("pod %s was bound to %s by somebody else", pod.key, binding.taken_to)
+        profile, now = pod.spec.scheduler_name, self._world.now()
+        self._world.observer.failed(profile, is_error=True, attempt=now - binding.started)
+        if not is_here:
+            self._queue.move_on_event(ASSIGNED_POD_DELETE, binding.placed.assumed.pod)
+        self._wake()
+
+    def _failed(self, binding: Binding, status: Status) -> None:
+        """Give back what was taken, wake whom that helps, and bring the pod back into the queue."""
+        pod, gone = binding.pod, binding.placed.assumed.pod
+        self._undo(binding)
+        if status.is_rejection:
+            at_permit = binding.stage is Stage.PERMIT
+            failure = refused(pod, status) if at_permit else turned_down(pod, status)
+            self._failures.handle(binding.queued, failure, binding.started)
+            self._queue.move_on_event(ASSIGNED_POD_DELETE, gone, only=lambda other: other.uid != pod.uid)
+        else:
+            self._queue.move_on_event(ASSIGNED_POD_DELETE, gone)
+            self._failures.handle(binding.queued, broken(pod, status.message), binding.started)
+        self._wake()
+
+    def _give_up(self, binding: Binding) -> None:
+        """The process stops: the pod is left to whoever schedules next."""
+        self._undo(binding)
+        self._queue.done(binding.pod.uid)
+        self._under_way.remove(binding)
+
+    def _undo(self, binding: Binding, *, keep_room: bool = False) -> None:
+        if binding.is_undone:
+            return
+        binding.is_undone = True
+        self._held.release(binding.pod.uid)
+        self._placer.undo(binding.placed, keep_room=keep_room)
+
+
+def _with_work(points: BindingPoints, binding: Binding) -> tuple[list[Named], bool]:
+    """The PreBind plugins but for those that say they have nothing to do; and whether some say that they have."""
+    placement = binding.placed.placement
+    working = []
+    takes_a_while = False
+    for one in points.pre_binds:
+        if one.name in points.announcing:
+            point = "PreBindPreFlight"
+            try:
+                answer = one.plugin.pre_bind_pre_flight(placement.state, placement.pod, placement.node_name)
+            except BaseException as problem:
+                raise broken_plugin(one.name, point, problem) from problem
+            if verdict(one.name, one.plugin, point, answer) is not None:
+                continue
+            takes_a_while = True
+        working.append(one)
+    return working, takes_a_while

@@ -1,0 +1,114 @@
+"""The parts of a scheduler put together over a world. Where events come from, and who drives it, is the host's."""
+
+from collections.abc import Callable
+
+from moorage.attempt.binding import Bindings
+from moorage.attempt.failing import FailureHandler
+from moorage.attempt.hosting import PluginHost
+from moorage.attempt.permits import HeldPods
+from moorage.attempt.placing import Placer
+from moorage.attempt.preempting import Evictions
+from moorage.attempt.scheduling import Attempts
+from moorage.attempt.statuses import StatusWriter
+from moorage.attempt.underway import UnderWay
+from moorage.attempt.world import World
+from moorage.cluster import ClusterState, NodeEvents, PodEvents, profile_hints
+from moorage.columns import Snapshot
+from moorage.config import Config
+from moorage.engine import make_engine
+from moorage.framework.registry import Registry
+from moorage.queue import HintObserver, SchedulingQueue
+
+
+class SchedulerCore:
+    """Everything between the events of a cluster and the world that is written to. Complete once it is made.
+
+    pod_events, node_events    tell them what changes
+    attempts                   run_next() while the queue has something to give; tick() at next_tick
+    wind_up                    finish what is on its way, undo what is not
+    """
+
+    def __init__(
+        self,
+        *,
+        world: World,
+        config: Config,
+        registry: Registry,
+        seed: int,
+        observe_hint: HintObserver | None = None,
+        wake: Callable[[], None] = lambda: None,
+    ) -> None:
+        """`seed` is where all chance comes from. `wake` is called when the queue may have
+        something to give that no event brought."""
+        self.world = world
+        self.cluster = ClusterState(Snapshot(config.features.request_rules))
+        self.held = HeldPods(world=world)
+        self.under_way = UnderWay()
+        host = PluginHost(world=world, held=self.held, under_way=self.under_way, wake=wake)
+        self.engine = make_engine(self.cluster.snapshot, config, registry=registry, seed=seed, now=world.now, host=host)
+        self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
+        self.queue = SchedulingQueue(
+            {name: profile_hints(profile) for name, profile in self.profiles.items()},
+            next(iter(self.profiles.values())).at("queueSort")[0].plugin,
+            self.cluster.snapshot.nominations,
+            world.now,
+            initial_backoff=config.pod_initial_backoff_seconds,
+            max_backoff=config.pod_max_backoff_seconds,
+            features=config.features,
+            observe_hint=observe_hint,
+        )
+        self.statuses = StatusWriter(world=world, cluster=self.cluster)
+        self.evictions = Evictions(
+            world=world,
+            cluster=self.cluster,
+            queue=self.queue,
+            held=self.held,
+            bindings=self.under_way,
+            statuses=self.statuses,
+            wake=wake,
+        )
+        # Plugins are made with the host, the queue with what plugins say of events: here the ring is closed, once.
+        host.open(queue=self.queue, evictions=self.evictions)
+        failures = FailureHandler(
+            world=world, cluster=self.cluster, queue=self.queue, statuses=self.statuses, evictions=self.evictions
+        )
+        placer = Placer(cluster=self.cluster, engine=self.engine)
+        self.bindings = Bindings(
+            world=world,
+            queue=self.queue,
+            profiles=self.profiles,
+            placer=placer,
+            held=self.held,
+            statuses=self.statuses,
+            failures=failures,
+            under_way=self.under_way,
+            wake=wake,
+        )
+        self.attempts = Attempts(
+            world=world,
+            cluster=self.cluster,
+            queue=self.queue,
+            engine=self.engine,
+            placer=placer,
+            failures=failures,
+            bindings=self.bindings,
+            wake=wake,
+        )
+        self.pod_events = PodEvents(
+            self.cluster,
+            self.queue,
+            self.profiles,
+            self.held.reject,
+            on_change=self.attempts.inquiries.pod_changed,
+        )
+        self.node_events = NodeEvents(self.cluster.snapshot, self.queue)
+
+    async def wind_up(self, seconds: float) -> None:
+        """Take questions back, let bindings on the wire finish, undo the others, and all of them when time is up."""
+        self.attempts.inquiries.stop()
+        await self.bindings.wind_up(seconds)
+
+    async def drain(self) -> None:
+        """Wait for evictions and statuses on their way; put a deadline round it."""
+        await self.evictions.drain()
+        await self.statuses.drain()

@@ -1,0 +1,91 @@
+"""A decision taken: the pod counts on its node, its plugins have reserved and permitted. And all of that undone.
+
+A group is placed pod after pod, in one step of the loop; where one cannot be, those before it are undone in reverse.
+"""
+
+import logging
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from moorage.cluster import ClusterState
+from moorage.columns import PodInfo
+from moorage.engine import Engine, Failure, Placement
+from moorage.engine.runner import Runner
+from moorage.errors import PluginError
+from moorage.framework.diagnosis import fit_message
+from moorage.framework.points import Nomination
+from moorage.framework.status import Code, Status
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class Placed:
+    """A pod that has its place, and who gave it."""
+
+    placement: Placement
+    #: The pod as it will be once bound: what counts on the node meanwhile.
+    assumed: PodInfo
+    runner: Runner
+    #: The Permit plugins that want it held, each with its seconds.
+    waits: Mapping[str, float]
+
+
+class Placer:
+    """Takes places on nodes and gives them back."""
+
+    def __init__(self, *, cluster: ClusterState, engine: Engine) -> None:
+        self._cluster = cluster
+        self._engine = engine
+
+    def place(self, placement: Placement) -> Placed | Failure:
+        """Assume, Reserve, Permit; or a Failure, with everything undone."""
+        pod, node_name = placement.pod, placement.node_name
+        runner = self._engine.runner_of(pod)
+        assumed = self._cluster.assume(pod, node_name)
+        is_reserved = False
+        try:
+            refusal = runner.reserve(placement.state, pod, node_name)
+            if refusal is None:
+                is_reserved = True
+                refusal, waits = runner.permit(placement)
+                if refusal is None:
+                    return Placed(placement, assumed, runner, waits)
+            failure = refused(pod, refusal)
+        except PluginError as problem:
+            failure = broken(pod, str(problem))
+        if is_reserved:
+            runner.unreserve(placement.state, pod, node_name)
+        self._cluster.forget(pod.uid)
+        return failure
+
+    def undo(self, placed: Placed, *, keep_room: bool = False) -> None:
+        """Give back what `place` took, in reverse. The pod counts nowhere any more, unless its node was confirmed.
+
+        `keep_room` leaves it counted: it is known to be there, though not bound by us.
+        """
+        placement = placed.placement
+        placed.runner.unreserve(placement.state, placement.pod, placement.node_name)
+        if not keep_room:
+            self._cluster.forget(placement.pod.uid)
+
+
+def refused(pod: PodInfo, status: Status) -> Failure:
+    """A refusal after the decision (Reserve, Permit): as if the one node there is did not fit."""
+    return Failure(
+        pod,
+        fit_message(1, dict.fromkeys(status.reasons, 1)),
+        plugins=frozenset((status.plugin,)) if status.plugin else frozenset(),
+        nomination=Nomination(""),
+        pending=frozenset((status.plugin,)) if status.code is Code.PENDING else frozenset(),
+    )
+
+
+def turned_down(pod: PodInfo, status: Status) -> Failure:
+    """A refusal at PreBind or Bind: nobody searched for a node, so no event would help; retried on a timer."""
+    return Failure(pod, status.message, nomination=Nomination(""))
+
+
+def broken(pod: PodInfo, message: str) -> Failure:
+    """Something broke: no plugin is to blame, the pod is retried on a timer."""
+    return Failure(pod, message, is_error=True, nomination=Nomination(""))

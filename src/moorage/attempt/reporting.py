@@ -1,0 +1,32 @@
+"""What people are told about a pod, in kube-scheduler's words."""
+
+from moorage.attempt.world import WARNING, PodEvent
+from moorage.columns import PodInfo
+
+_NOTE_BYTES = 1024
+_CUT = " ..."
+
+
+def scheduled(pod: PodInfo, node_name: str) -> PodEvent:
+    """The pod was bound."""
+    note = f"Successfully assigned {pod.key} to {node_name}"
+    return PodEvent(pod.spec.scheduler_name, pod, "Scheduled", "Binding", note, repeats=False)
+
+
+def failed(pod: PodInfo, message: str) -> PodEvent:
+    """The pod got no node."""
+    note = shortened(message)
+    return PodEvent(pod.spec.scheduler_name, pod, "FailedScheduling", "Scheduling", note, kind=WARNING)
+
+
+def preempted(profile: str, victim: PodInfo, note: str) -> PodEvent:
+    """The victim has to leave for a pod of that profile."""
+    return PodEvent(profile, victim, "Preempted", "Preempting", note)
+
+
+def shortened(message: str) -> str:
+    """The message, cut to what an event's note may hold."""
+    encoded = message.encode()
+    if len(encoded) <= _NOTE_BYTES:
+        return message
+    return encoded[: _NOTE_BYTES - len(_CUT)].decode(errors="ignore") + _CUT
