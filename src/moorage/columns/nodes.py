@@ -39,7 +39,7 @@ class NodeInfo:
         self.requested: dict[str, int] = {}
         self.scored_cpu = 0
         self.scored_memory = 0
-        #: uid -> pod, in order of arrival.
+        #: uid -> pod, in the order of kube-scheduler's list: by arrival; an update is one; who came last fills a gap.
         self.pods: dict[str, PodInfo] = {}
         #: host port -> how many pods hold it (more than one only after somebody overrode the scheduler).
         self.ports: dict[HostPort, int] = {}
@@ -79,6 +79,23 @@ class NodeInfo:
     def remove_pod(self, pod: PodInfo) -> None:
         """Stop counting a pod here. It must be here."""
         self._count(self.pods.pop(pod.uid), -1)
+
+    def drop_pod(self, pod: PodInfo) -> None:
+        """The same for good: the pod that came last takes its place in the order."""
+        self._count(self.pods[pod.uid], -1)
+        self._leave(pod.uid)
+
+    def renew_pod(self, pod: PodInfo) -> None:
+        """A newer version of a pod that is here, which counts the same, comes as the last."""
+        self._leave(pod.uid)
+        self.pods[pod.uid] = pod
+
+    def _leave(self, uid: str) -> None:
+        last, moved = self.pods.popitem()
+        if last != uid:
+            self.pods = {
+                (last if key == uid else key): (moved if key == uid else pod) for key, pod in self.pods.items()
+            }
 
     def copy(self) -> "NodeInfo":
         """A node of one's own, to try things on."""

@@ -164,7 +164,7 @@ class NodeTable:
         if self._undo is not None:
             self._remember(self._undo, info)
             self._undo.record(partial(self.add_pod, pod, node_name))
-        info.remove_pod(pod)
+        info.drop_pod(pod)
         self._count(row, info, pod, -1)
         self._release(row)
 
@@ -173,7 +173,7 @@ class NodeTable:
         info = self.infos[self.row_of[pod.spec.node_name]]
         if self._undo is not None:
             self._remember(self._undo, info)
-        info.pods[pod.uid] = pod
+        info.renew_pod(pod)
 
     # --------------------------------------------------------------------------------------------- for a while only
 

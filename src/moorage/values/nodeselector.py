@@ -4,7 +4,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 from moorage.errors import InputError
-from moorage.objects import NodeAffinity, NodeSelector, NodeSelectorTerm, Pod, PreferredSchedulingTerm
+from moorage.objects import (
+    NodeAffinity,
+    NodeSelector,
+    NodeSelectorRequirement,
+    NodeSelectorTerm,
+    Pod,
+    PreferredSchedulingTerm,
+)
 from moorage.values import selector as labels_of
 from moorage.values.selector import Labels, Requirement, Selector
 
@@ -16,7 +23,7 @@ _LABEL_OPERATORS: Mapping[str, Callable[[int], bool]] = {
     "Gt": labels_of.one,
     "Lt": labels_of.one,
 }
-_FIELD_OPERATORS: Mapping[str, Callable[[int], bool]] = {"In": labels_of.one, "NotIn": labels_of.one}
+_FIELD_OPERATORS = ("In", "NotIn")
 _NAME_FIELD = "metadata.name"
 
 
@@ -66,13 +73,21 @@ def compile_term(term: NodeSelectorTerm) -> Term | None:
     """Compile a term; None for one without any requirement, which matches nothing. Raises InputError if malformed."""
     if not term.match_expressions and not term.match_fields:
         return None
-    names = []
-    for item in term.match_fields:
-        if item.key != _NAME_FIELD:
-            raise InputError(f'"{item.key}" is not a field of nodes that can be selected; expected {_NAME_FIELD}')
-        names.append(labels_of.compile_requirement(item, _FIELD_OPERATORS))
+    names = [_field_requirement(item) for item in term.match_fields]
     expressions = (labels_of.compile_requirement(item, _LABEL_OPERATORS) for item in term.match_expressions)
     return Term(tuple(expressions), tuple(names))
+
+
+def _field_requirement(item: NodeSelectorRequirement) -> Requirement:
+    """What a field requires of the node's name. QUIRK: fields that cannot be selected count as empty on every node."""
+    if item.operator not in _FIELD_OPERATORS:
+        raise InputError(f'"{item.operator}" is not a valid operator; expected one of {", ".join(_FIELD_OPERATORS)}')
+    if len(item.values) != 1:
+        raise InputError(f'operator "{item.operator}" takes one value for a field, not {len(item.values)}')
+    required = Requirement(item.key, item.operator, frozenset(item.values))
+    if item.key == _NAME_FIELD:
+        return required
+    return Requirement(_NAME_FIELD, "NotIn" if required.accepts("") else "In")
 
 
 def compile_node_selector(selector: NodeSelector) -> TermSelector:

@@ -1,11 +1,12 @@
 """Label selectors, compiled once into predicates over label maps."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 from moorage.errors import InputError
 from moorage.objects import LabelSelector, LabelSelectorRequirement
+from moorage.values.names import label_key_problems, label_value_problems
 
 Labels = Mapping[str, str]
 
@@ -84,9 +85,11 @@ def from_labels(labels: Labels) -> Selector:
 
 
 def compile_selector(selector: LabelSelector | None) -> Selector:
-    """Compile an API selector: absent matches nothing, empty everything. Raises InputError on a bad operator."""
+    """Compile an API selector: absent matches nothing, empty everything. Raises InputError on what is malformed."""
     if selector is None:
         return NOTHING
+    for key, value in selector.match_labels.items():
+        _check_names(key, (value,))
     expressions = tuple(_label_requirement(item) for item in selector.match_expressions)
     return Selector(_equalities(selector.match_labels) + expressions)
 
@@ -100,7 +103,15 @@ def compile_requirement(item: LabelSelectorRequirement, operators: Mapping[str, 
         raise InputError(f'operator "{item.operator}" does not take {len(item.values)} values (key "{item.key}")')
     if item.operator in ("Gt", "Lt") and parse_int64(item.values[0]) is None:
         raise InputError(f'operator "{item.operator}" takes an integer, not "{item.values[0]}" (key "{item.key}")')
+    _check_names(item.key, item.values)
     return Requirement(item.key, item.operator, frozenset(item.values))
+
+
+def _check_names(key: str, values: Iterable[str]) -> None:
+    """Raises InputError for what can be no label: kube-scheduler takes a selector that names such a one for broken."""
+    for name, problems in ((key, label_key_problems(key)), *((one, label_value_problems(one)) for one in values)):
+        if problems:
+            raise InputError(f'"{name}" (key "{key}"): {problems[0]}')
 
 
 def some(count: int) -> bool:

@@ -262,3 +262,22 @@ def test_any_history_ends_as_if_made_at_once(history: list[tuple[str, int, int]]
         assert table.nodes.resources.pod_count[info.row] == len(info.pods)
         assert table.nodes.label("rank").values[table.nodes.label("rank").ids[info.row]] == info.labels["rank"]
     assert np.array_equal(np.flatnonzero(table.nodes.alive), table.nodes.rows)
+
+
+def test_the_order_of_a_nodes_pods_is_that_of_kube_schedulers_list() -> None:
+    """Who came last fills the gap that a pod leaves; an update is leaving and coming. Preemption reads the order."""
+    snapshot = Snapshot.of([a_node("n").build(), *(a_pod(name).on("n").build() for name in "abcd")])
+    info = snapshot.nodes.get("n")
+    assert info is not None
+    held = {pod.name: pod for pod in info.pods.values()}
+
+    def order() -> str:
+        return "".join(pod.name for pod in info.pods.values())
+
+    assert order() == "abcd"
+    snapshot.nodes.renew_pod(held["a"].renewed(held["a"].pod))
+    assert order() == "dbca"
+    snapshot.nodes.remove_pod(held["b"], "n")
+    assert order() == "dac"
+    snapshot.nodes.remove_pod(held["c"], "n")
+    assert order() == "da"

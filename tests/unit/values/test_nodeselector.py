@@ -4,13 +4,14 @@ import pytest
 
 from moorage.errors import InputError
 from moorage.objects import (
+    Affinity,
     NodeAffinity,
     NodeSelector,
     NodeSelectorRequirement,
     NodeSelectorTerm,
     PreferredSchedulingTerm,
 )
-from moorage.testing import a_pod
+from moorage.testing import Cluster, a_node, a_pod
 from moorage.values.nodeselector import (
     compile_node_selector,
     compile_preferred,
@@ -64,9 +65,10 @@ def test_a_term_without_requirements_matches_no_node() -> None:
         expressions(("disk", "Like", ("ssd",))),
         expressions(("rank", "Gt", ("three",))),
         expressions(("rank", "Gt", ("1", "2"))),
-        fields(("metadata.uid", "In", ("x",))),
         fields(("metadata.name", "In", ("n1", "n2"))),
         fields(("metadata.name", "Exists", ())),
+        expressions(("disk", "NotIn", ("no label value: ___@#$%^",))),
+        expressions(("no label key", "DoesNotExist", ())),
     ],
 )
 def test_a_malformed_term_never_matches_but_leaves_the_others_standing(term: NodeSelectorTerm) -> None:
@@ -75,6 +77,19 @@ def test_a_malformed_term_never_matches_but_leaves_the_others_standing(term: Nod
     good = expressions(("gpu", "Exists", ()))
     assert compile_node_selector(NodeSelector((term, good))).matches("n1", {"gpu": "", "rank": "5"})
     assert not compile_node_selector(NodeSelector((term,))).matches("n1", {"disk": "ssd", "rank": "5"})
+
+
+def test_fields_that_nodes_do_not_have_count_as_empty() -> None:
+    for operator, matches in (("In", False), ("NotIn", True)):
+        selector = compile_node_selector(NodeSelector((fields(("metadata.uid", operator, ("x",))),)))
+        assert selector.matches("n1", {}) is matches
+        wanted = NodeAffinity(
+            required_during_scheduling_ignored_during_execution=NodeSelector(
+                (fields(("metadata.uid", operator, ("x",))),)
+            )
+        )
+        decided = Cluster(a_node("n1")).decide(a_pod().spec(affinity=Affinity(node_affinity=wanted)))
+        assert (decided.chosen == "n1") is matches
 
 
 def test_preferences_without_weight_or_requirement_count_for_nothing() -> None:

@@ -6,7 +6,7 @@ from moorage.columns import NodeInfo, NodeTable, ObjectStore, Rows
 from moorage.objects import CSINode, PersistentVolume, VolumeNodeAffinity
 from moorage.plugins.volumes.csi_migration import InTreePlugin, csi_affinity, in_tree_plugin, is_migrated_on
 from moorage.plugins.volumes.label_rows import RowMask, rows_meeting_any
-from moorage.values.nodeselector import TermSelector, compile_node_selector
+from moorage.values.nodeselector import Term, TermSelector, compile_node_selector
 from moorage.values.selector import Labels
 
 #: A node's name is never told to a volume's affinity: requirements on metadata.name meet an empty one.
@@ -72,7 +72,9 @@ def _migrated_plugin(volume: PersistentVolume) -> InTreePlugin | None:
 def _compile(affinity: VolumeNodeAffinity | None) -> TermSelector | None:
     if affinity is None or affinity.required is None:
         return None
-    return compile_node_selector(affinity.required)
+    # QUIRK: kube-scheduler asks about labels alone, so what a term says of the node's name is not looked at.
+    compiled = compile_node_selector(affinity.required)
+    return TermSelector(tuple(Term(term.labels, ()) for term in compiled.terms))
 
 
 def _matches(affinity: TermSelector | None, labels: Labels) -> bool:
@@ -82,5 +84,4 @@ def _matches(affinity: TermSelector | None, labels: Labels) -> bool:
 def _matching_rows(nodes: NodeTable, rows: Rows, affinity: TermSelector | None) -> RowMask:
     if affinity is None:
         return np.ones(len(rows), dtype=bool)
-    possible = (term.labels for term in affinity.terms if all(item.accepts(NO_NAME) for item in term.names))
-    return rows_meeting_any(nodes, rows, possible)
+    return rows_meeting_any(nodes, rows, (term.labels for term in affinity.terms))
