@@ -54,6 +54,8 @@ class NodeTable:
         #: Pods on nodes by what selects them, and the inter-pod affinity terms they hold.
         self.tallies = PodTallies()
         self.held_terms = HeldTerms()
+        #: priority -> how many pods on nodes have it.
+        self._priorities: dict[int, int] = {}
         #: `namespace/claim` -> row -> how many pods there use it.
         self._claim_users: dict[str, dict[int, int]] = {}
         self._labels: dict[str, LabelColumn] = {}
@@ -107,6 +109,10 @@ class NodeTable:
     def is_claim_used(self, key: str) -> bool:
         """Whether a pod on some live node uses the claim `namespace/name`."""
         return any(self.alive[row] for row in self._claim_users.get(key, ()))
+
+    def has_below(self, priority: int) -> bool:
+        """Whether some pod on a node has a lower priority."""
+        return any(one < priority for one in self._priorities)
 
     def label(self, key: str) -> LabelColumn:
         """The column of one label key, made on first use and kept up to date from then on."""
@@ -217,6 +223,10 @@ class NodeTable:
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
                 self._use_claim(row, f"{pod.namespace}/{volume.persistent_volume_claim.claim_name}", sign)
+        priorities, priority = self._priorities, pod.priority
+        held = priorities[priority] = priorities.get(priority, 0) + sign
+        if not held:
+            del priorities[priority]
         self.pod_changes.append(PodChange(row, pod, sign))
         self.pod_rows.append(row)
 

@@ -10,6 +10,7 @@ A cycle changes nothing. Where an extender has to be asked that has not answered
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -216,7 +217,7 @@ class Cycle:
         columns = self.search.columns
         rows = columns.first_rows()
         if not len(rows):
-            return self.fail()
+            return self._fail_as_before()
         if len(rows) == 1 or self.runner.scoring.is_empty:
             return self._choose(rows)
         asked = self.runner.scoring.prepare(self.search, rows)
@@ -287,6 +288,19 @@ class Cycle:
             next_start=self._next_start,
             unasked=self._unasked(),
         )
+
+    def _fail_as_before(self) -> Failure:
+        """The kept filters alone refused every node: until something they saw is touched, the next one fails alike."""
+        columns, until = self.search.columns, self.runner.post_filter_until(self.pod)
+        key = (columns.revision, id(self._nodes.rows), until)
+        if until is not None and columns.last_failure is not None and columns.last_failure[0] == key:
+            known: Failure = columns.last_failure[1]
+            return replace(known, pod=self.pod)
+        failure = self.fail()
+        has_room = failure.nomination is not None and failure.nomination.node_name
+        # The rows are held with the failure, so that no other array takes their id.
+        columns.last_failure = None if has_room else (key, failure)
+        return failure
 
     def _post_filter(self, statuses: NodeStatuses) -> tuple[Nomination | None, str]:
         """What PostFilter makes of it: a nomination to set, clear or leave, and what it has to say."""

@@ -1,7 +1,7 @@
 """The points of one profile, ready to be run for pod after pod."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 
 from moorage.columns import PodInfo, Snapshot
 from moorage.engine.outcome import Placement
@@ -29,6 +29,17 @@ class Runner:
         self.extenders = tuple(sorted(extenders, key=lambda one: one.ignorable))
         self.filtering = Filtering(profile, snapshot)
         self.scoring = Scoring(profile, snapshot.nodes)
+        self._answers_kept_until = [getattr(one.plugin, "post_filter_until", None) for one in profile.post_filters]
+
+    def post_filter_until(self, pod: PodInfo) -> Hashable | None:
+        """As long as this stays the same PostFilter says the same "no" (PostFilterUntil); None where nobody knows."""
+        answers = []
+        for one, kept_until in zip(self.profile.post_filters, self._answers_kept_until, strict=True):
+            if kept_until is None:
+                return None
+            with blame(one.name, "PostFilter"):
+                answers.append(kept_until(pod))
+        return None if None in answers else tuple(answers)
 
     def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
         """Run PostFilter until one plugin makes room or breaks; rejections are collected."""

@@ -6,7 +6,9 @@ decision re-evaluates only the rows touched since the class was last used. Placi
 """
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -74,6 +76,10 @@ class ClassColumns:
         self._pods_read = 0
         self._nodes_read = 0
         self._first_rows: Rows | None = None
+        #: Moves whenever a verdict changes.
+        self.revision = 0
+        #: What became of the last pod of the class that fitted nowhere, for as long as its key says so.
+        self.last_failure: tuple[Hashable, Any] | None = None
 
     def _run_pre_filters(self) -> dict[str, Status | NodeNames | None]:
         kept = {one.name for one in self._profile.filters if one.is_kept}
@@ -119,6 +125,7 @@ class ClassColumns:
 
     def _rebuild(self) -> None:
         self._capacity = self._nodes.capacity
+        self.revision += 1
         for stage in self._kept_stages:
             stage.passing = np.zeros(self._capacity, dtype=bool)
             stage.passing_by_node = np.zeros(self._capacity, dtype=bool)
@@ -166,7 +173,9 @@ class ClassColumns:
 
     def _judge(self, one: KeptFilter, rows: Rows) -> NDArray[np.bool_]:
         codes = one.filter.many(self.state, self._pod, self._nodes, rows)
-        one.codes[rows] = codes
+        if np.count_nonzero(one.codes.take(rows) != codes):
+            one.codes[rows] = codes
+            self.revision += 1
         passing: NDArray[np.bool_] = codes == 0
         return passing
 
@@ -176,7 +185,9 @@ class ClassColumns:
             fits = bool(stage.passing_by_node[row])
             for one in stage.moving:
                 code = one.filter.one_code(self.state, self._pod, self._nodes, row)
-                one.codes[row] = code
+                if one.codes[row] != code:
+                    one.codes[row] = code
+                    self.revision += 1
                 fits = fits and not code
             if stage.passing[row] != fits:
                 stage.passing[row] = fits

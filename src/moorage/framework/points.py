@@ -10,7 +10,7 @@ both, each is used where it is quicker, so they must agree.
 """
 
 import enum
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -154,6 +154,16 @@ class PostFilter(Protocol):
 
     def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
         """`statuses` says why each node was refused."""
+
+
+@runtime_checkable
+class PostFilterUntil(Protocol):
+    """Optional, for PostFilter plugins whose "no" can be kept: pods of a class fail again without being asked about."""
+
+    def post_filter_until(self, pod: PodInfo) -> Hashable | None:
+        """As long as this stays the same, for the pod or for another of its class that every node refuses for the same
+        reasons, an answer that made no room stays the same. None where it cannot be kept.
+        """
 
 
 @runtime_checkable

@@ -3,7 +3,7 @@
 A pod without claims passes as it does in kube-scheduler. A pod with claims is refused, never placed wrongly.
 """
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -55,6 +55,10 @@ class DynamicResources:
         if state.get(_STATE) is None:
             return PostFilterAnswer(error("not found"))
         return PostFilterAnswer(self._nothing_done)
+
+    def post_filter_until(self, pod: PodInfo) -> Hashable | None:
+        """There is never anything to do for a pod without claims."""
+        return None if pod.spec.resource_claims else ()
 
     def score(self, _state: CycleState, _pod: PodInfo, _node: NodeInfo) -> int:
         """Every node is as good as any other."""

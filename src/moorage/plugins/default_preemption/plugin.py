@@ -1,6 +1,6 @@
 """The DefaultPreemption plugin: when to preempt, how many nodes to try, what to answer."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 
 from moorage.columns import PodInfo
 from moorage.config.args import DefaultPreemptionArgs
@@ -77,6 +77,14 @@ class DefaultPreemption:
             return list(candidates)
         victims = {one.node_name: Victims(one.victims, one.violations) for one in candidates}
         return [Candidate(name, one.pods, one.violations) for name, one in self._handle.ask_extenders(victims).items()]
+
+    def post_filter_until(self, pod: PodInfo) -> Hashable | None:
+        """Where nobody is less important there is no room to be made, whatever else happens; else until a pod moves."""
+        snapshot = self._handle.snapshot
+        if pod.spec.preemption_policy == "Never" or not snapshot.nodes.has_below(pod.priority):
+            return "no room", pod.spec.preemption_policy
+        moved = snapshot.nodes.pod_rows.position, snapshot.nodes.node_changes.position
+        return pod.priority, moved, snapshot.objects.version(PodDisruptionBudget)
 
     def _objection(self, pod: PodInfo, statuses: NodeStatuses) -> str:
         if pod.spec.preemption_policy == "Never":
