@@ -5,6 +5,7 @@ from typing import Any
 
 from moorage.columns.pods import PodInfo
 from moorage.objects import Node, Taint
+from moorage.values.int64 import LOWEST, SANE, wrapped
 from moorage.values.ports import HostPort
 from moorage.values.requests import PODS, allocatable_amounts
 
@@ -19,6 +20,7 @@ class NodeInfo:
     __slots__ = (
         "allocatable",
         "image_names",
+        "is_sane",
         "labels",
         "name",
         "node",
@@ -44,6 +46,8 @@ class NodeInfo:
         #: host port -> how many pods hold it (more than one only after somebody overrode the scheduler).
         self.ports: dict[HostPort, int] = {}
         self.image_names: frozenset[str] = frozenset()
+        #: Whether all amounts are such that sums and scores of them stay within 64 bits: else Go's wrap.
+        self.is_sane = True
 
     def __repr__(self) -> str:
         return f"NodeInfo({self.name})"
@@ -61,8 +65,9 @@ class NodeInfo:
     def free(self, resource: str) -> int:
         """What is left of a resource; of pods, how many more the node takes."""
         if resource == PODS:
-            return self.allowed_pods - len(self.pods)
-        return self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
+            return max(self.allowed_pods - len(self.pods), LOWEST)
+        free = self.allocatable.get(resource, 0) - self.requested.get(resource, 0)
+        return free if self.is_sane else wrapped(free)
 
     def set_node(self, node: Node) -> None:
         """Take over the node object."""
@@ -70,15 +75,20 @@ class NodeInfo:
         self.labels = node.metadata.labels
         self.allocatable = allocatable_amounts(node.status.allocatable)
         self.image_names = frozenset(name for image in node.status.images for name in image.names)
+        self.is_sane = self._is_sane()
 
     def add_pod(self, pod: PodInfo) -> None:
         """Count a pod here."""
         self.pods[pod.uid] = pod
         self._count(pod, 1)
+        if not self.is_sane:
+            self.is_sane = self._is_sane()
 
     def remove_pod(self, pod: PodInfo) -> None:
         """Stop counting a pod here. It must be here."""
         self._count(self.pods.pop(pod.uid), -1)
+        if not self.is_sane:
+            self.is_sane = self._is_sane()
 
     def drop_pod(self, pod: PodInfo) -> None:
         """The same for good: the pod that came last takes its place in the order."""
@@ -109,25 +119,38 @@ class NodeInfo:
         twin.pods = dict(self.pods)
         twin.ports = dict(self.ports)
         twin.image_names = self.image_names
+        twin.is_sane = self.is_sane
         return twin
 
     def held(self) -> tuple[object, ...]:
         """Everything that pods brought, order and all, for `put_back`."""
-        return dict(self.pods), dict(self.requested), dict(self.ports), self.scored_cpu, self.scored_memory
+        counts = self.scored_cpu, self.scored_memory, self.is_sane
+        return dict(self.pods), dict(self.requested), dict(self.ports), *counts
 
     def put_back(self, held: tuple[Any, ...]) -> None:
         """Have what was there when it was asked for with `held`."""
-        self.pods, self.requested, self.ports, self.scored_cpu, self.scored_memory = held
+        self.pods, self.requested, self.ports, self.scored_cpu, self.scored_memory, self.is_sane = held
 
     def _count(self, pod: PodInfo, sign: int) -> None:
         request = pod.request
         for name, amount in request.amounts.items():
-            self.requested[name] = self.requested.get(name, 0) + sign * amount
-        self.scored_cpu += sign * request.scored_cpu
-        self.scored_memory += sign * request.scored_memory
+            total = self.requested[name] = self.requested.get(name, 0) + sign * amount
+            if not (0 <= total <= SANE and 0 <= amount <= SANE):
+                self.requested[name] = wrapped(total)
+                self.is_sane = False
+        cpu = self.scored_cpu = self.scored_cpu + sign * request.scored_cpu
+        memory = self.scored_memory = self.scored_memory + sign * request.scored_memory
+        if not (0 <= cpu <= SANE and 0 <= memory <= SANE):
+            self.scored_cpu, self.scored_memory = wrapped(cpu), wrapped(memory)
+            self.is_sane = False
         for port in pod.pod_class.ports:
             held = self.ports.get(port, 0) + sign
             if held > 0:
                 self.ports[port] = held
             else:
                 self.ports.pop(port, None)
+
+    def _is_sane(self) -> bool:
+        sums = (*self.allocatable.values(), *self.requested.values(), self.scored_cpu, self.scored_memory)
+        parts = (amount for pod in self.pods.values() for amount in pod.request.amounts.values())
+        return all(0 <= amount <= SANE for amount in (*sums, *parts))

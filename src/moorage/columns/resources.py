@@ -22,6 +22,8 @@ class ResourceColumns:
         self._requested: dict[str, Column] = {}
         self._free: dict[str, Column] = {}
         self.pod_count: Column = np.zeros(capacity, dtype=np.int64)
+        #: The rows whose amounts are such that 64 bits may not hold their sums and scores.
+        self.absurd: set[int] = set()
         #: Requests with the defaults for containers that ask for nothing.
         self.scored_cpu: Column = np.zeros(capacity, dtype=np.int64)
         self.scored_memory: Column = np.zeros(capacity, dtype=np.int64)
@@ -49,6 +51,7 @@ class ResourceColumns:
 
     def node_changed(self, row: int, info: NodeInfo) -> None:
         """Take over what the node offers now."""
+        self._mark(row, info)
         for name, column in self._allocatable.items():
             column[row] = info.allocatable.get(name, 0)
         for name, column in self._free.items():
@@ -56,6 +59,8 @@ class ResourceColumns:
 
     def pods_changed(self, row: int, info: NodeInfo, pod: PodInfo) -> None:
         """Take over what the pods on the node take now that this one came or went."""
+        if not info.is_sane or self.absurd:
+            self._mark(row, info)
         free, requested = self._free, self._requested
         for name in pod.request.amounts:
             if name in requested:
@@ -70,6 +75,7 @@ class ResourceColumns:
 
     def clear(self, row: int) -> None:
         """The row is nobody's any more."""
+        self.absurd.discard(row)
         for columns in (self._allocatable, self._requested, self._free):
             for column in columns.values():
                 column[row] = 0
@@ -83,6 +89,12 @@ class ResourceColumns:
         self.pod_count = self._made(self.pod_count)
         self.scored_cpu = self._made(self.scored_cpu)
         self.scored_memory = self._made(self.scored_memory)
+
+    def _mark(self, row: int, info: NodeInfo) -> None:
+        if info.is_sane:
+            self.absurd.discard(row)
+        else:
+            self.absurd.add(row)
 
     def _made(self, values: Sequence[int] | Column) -> Column:
         column = np.zeros(self._capacity, dtype=np.int64)

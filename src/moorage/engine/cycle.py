@@ -25,6 +25,7 @@ from moorage.framework.asking import Answers, Question, Unanswered
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
 from moorage.framework.filtering import Search
+from moorage.framework.lifting import OutOfRange
 from moorage.framework.points import Nomination, Scores
 from moorage.framework.scoring import best_rows, one_of_the_best
 from moorage.framework.status import Code, Status
@@ -201,6 +202,8 @@ class Cycle:
     def _totals(self, rows: Rows, added: Mapping[str, Scores]) -> Scores:
         """The weighted scores of plugins, and what extenders add. For a witness each is worked out by itself."""
         scoring = self.runner.scoring
+        if len(rows) == 1:
+            return self._told_alone(rows)
         asked = [] if scoring.is_empty else scoring.prepare(self.search, rows)
         if self._witness is None:
             totals = (
@@ -209,6 +212,19 @@ class Cycle:
             return sum(added.values(), totals)
         scores = {**scoring.by_plugin(self.search, rows), **added}
         totals = sum(scores.values(), np.zeros(len(rows), dtype=np.int64))
+        self._witness.saw(self, rows, scores, totals)
+        return totals
+
+    def _told_alone(self, rows: Rows) -> Scores:
+        """The score of the only node that fits: it makes no difference, so one that cannot be right does no harm."""
+        totals = np.zeros(1, dtype=np.int64)
+        assert self._witness is not None, "one node alone is not scored"
+        try:
+            self.runner.scoring.prepare(self.search, rows)
+            scores = self.runner.scoring.by_plugin(self.search, rows)
+        except OutOfRange:
+            scores = {}
+        totals = sum(scores.values(), totals)
         self._witness.saw(self, rows, scores, totals)
         return totals
 

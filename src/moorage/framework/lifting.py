@@ -107,6 +107,23 @@ class NodeFilter:
         return known
 
 
+class OutOfRange(PluginError):
+    """A score that cannot be right. It fails an attempt only where the node fits: others are not scored."""
+
+    def __init__(self, plugin: str, score: int, node_name: str, pod: PodInfo) -> None:
+        super().__init__(
+            plugin,
+            "Score",
+            f"score {score} for node {node_name} is not in the range [{MIN_SCORE}, {MAX_SCORE}] (pod {pod.key})",
+        )
+        self.score = score
+        self.node_name = node_name
+
+    def of(self, pod: PodInfo) -> "OutOfRange":
+        """The same for another pod of the class."""
+        return OutOfRange(self.plugin, self.score, self.node_name, pod)
+
+
 class NodeScore:
     """A plugin's Score with its weight and, if it has one, its NormalizeScore."""
 
@@ -146,7 +163,7 @@ class NodeScore:
         if type(score) is not int and not isinstance(score, int | np.integer):
             raise PluginError(self.name, "Score", f"answered {score!r} for node {node.name}; expected an integer")
         if not self._is_possible(score, score):
-            raise self._out_of_range(score, node.name)
+            raise OutOfRange(self.name, score, node.name, pod)
         return score
 
     def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
@@ -157,7 +174,7 @@ class NodeScore:
             scores: Scores = self._many(state, pod, nodes, rows)
         self._check_shape(scores, rows, "Score")
         if len(scores) and not self._is_possible(int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))):
-            self._check(scores, nodes, rows)
+            self._check(scores, nodes, rows, pod)
         return scores
 
     def weighted(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
@@ -167,7 +184,7 @@ class NodeScore:
             with blame(self.name, "NormalizeScore"):
                 scores = self.normalize(state, pod, scores, rows)
             self._check_shape(scores, rows, "NormalizeScore")
-            self._check(scores, nodes, rows)
+            self._check(scores, nodes, rows, pod)
         return scores * self.weight
 
     def _is_possible(self, lowest: int, highest: int) -> bool:
@@ -181,12 +198,7 @@ class NodeScore:
             shown = f"{scores.dtype} {scores.shape}" if isinstance(scores, np.ndarray) else repr(scores)
             raise PluginError(self.name, point, f"answered {shown}; expected an array of {len(rows)} integers")
 
-    def _check(self, scores: Scores, nodes: NodeTable, rows: Rows) -> None:
+    def _check(self, scores: Scores, nodes: NodeTable, rows: Rows, pod: PodInfo) -> None:
         if len(scores) and not (int(scores.min()) >= MIN_SCORE and int(scores.max()) <= MAX_SCORE):
             bad = int(np.flatnonzero((scores < MIN_SCORE) | (scores > MAX_SCORE))[0])
-            raise self._out_of_range(int(scores[bad]), nodes.infos[int(rows[bad])].name)
-
-    def _out_of_range(self, score: int, node_name: str) -> PluginError:
-        return PluginError(
-            self.name, "Score", f"score {score} for node {node_name} is not in the range [{MIN_SCORE}, {MAX_SCORE}]"
-        )
+            raise OutOfRange(self.name, int(scores[bad]), nodes.infos[int(rows[bad])].name, pod)

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from moorage.columns import NodeTable, PodInfo, Rows
 from moorage.framework.answers import broken, is_skip
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.lifting import NodeScore
+from moorage.framework.lifting import NodeScore, OutOfRange
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import Scope, Scores
 from moorage.framework.profile import Named, Profile
@@ -56,6 +56,8 @@ class KeptScores:
         self._normalized: Scores = np.zeros(0, dtype=np.int64)
         self._ranked: Scores | None = None
         self._ranked_for: tuple[int, ...] = ()
+        #: Scores that cannot be right, by row and plugin: they count 0 and hurt only if the node fits.
+        self._bad: dict[tuple[int, str], OutOfRange] = {}
 
     # -------------------------------------------------------------------------------------------------- preparation
 
@@ -107,20 +109,37 @@ class KeptScores:
     def _evaluate(self, rows: Rows) -> None:
         """Every kept plugin's scores of these rows."""
         for kept in self._raws:
-            kept.raw[rows] = kept.score.many(self._state, self._pod, self._nodes, rows)
+            kept.raw[rows] = self._scores_of(kept.score, rows)
         fixed = np.zeros(len(rows), dtype=np.int64)
         for one in self._scores:
             if one.normalize is None and one.scope is Scope.NODE:
-                fixed += one.many(self._state, self._pod, self._nodes, rows) * one.weight
+                fixed += self._scores_of(one, rows) * one.weight
         self._fixed[rows] = fixed
         self._base[rows] = self._moved(rows)
 
     def _moved(self, rows: Rows) -> Scores:
         base: Scores = self._fixed.take(rows)
         for one in self._moving:
-            scores = one.many(self._state, self._pod, self._nodes, rows)
+            scores = self._scores_of(one, rows)
             base += scores if one.weight == 1 else scores * one.weight
         return base
+
+    def _scores_of(self, one: NodeScore, rows: Rows) -> Scores:
+        """The scores of these rows, and in `_bad` those that cannot be right."""
+        if self._bad:
+            gone = set(rows.tolist())
+            self._bad = {at: error for at, error in self._bad.items() if at[1] != one.name or at[0] not in gone}
+        try:
+            return one.many(self._state, self._pod, self._nodes, rows)
+        except OutOfRange:
+            return np.array([self._score_of(one, row) for row in rows.tolist()], dtype=np.int64)
+
+    def _score_of(self, one: NodeScore, row: int) -> int:
+        try:
+            return one.one(self._state, self._pod, self._nodes, self._nodes.infos[row])
+        except OutOfRange as error:
+            self._bad[row, one.name] = error
+            return 0
 
     # -------------------------------------------------------------------------------------------------- catching up
 
@@ -162,12 +181,24 @@ class KeptScores:
         for row in rows:
             base = int(self._fixed[row])
             for one in self._moving:
-                base += one.one(self._state, self._pod, self._nodes, infos[row]) * one.weight
+                if self._bad:
+                    self._bad.pop((row, one.name), None)
+                try:
+                    base += one.one(self._state, self._pod, self._nodes, infos[row]) * one.weight
+                except OutOfRange as error:
+                    self._bad[row, one.name] = error
             self._base[row] = base
             if self._ranked is not None:
                 self._ranked[row] = base + int(self._normalized[row]) if passing[row] else -1
 
     # ----------------------------------------------------------------------------------------------------- ranking
+
+    def check(self, rows: Rows, pod: PodInfo) -> None:
+        """Raise OutOfRange if one of these rows has a score that cannot be right. Nodes that do not fit may have."""
+        for (row, _), error in self._bad.items():
+            at = int(np.searchsorted(rows, row))
+            if at < len(rows) and rows[at] == row:
+                raise error.of(pod)
 
     def totals(self, rows: Rows) -> Scores:
         """The weighted sum of the kept scores of `rows`, normalised among them."""

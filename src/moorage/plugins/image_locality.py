@@ -10,6 +10,7 @@ from moorage.config.gates import IMAGE_VOLUMES_COUNT
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.points import MAX_SCORE, Scope, Scores
+from moorage.values.int64 import truncated, wrapped
 
 MEBIBYTE = 1024 * 1024
 #: Below this many bytes held an image is not worth a point; above the other, for each image, not worth more.
@@ -32,10 +33,12 @@ class ImageLocality:
 
     def score(self, _state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """0 for nothing of note, 100 for everything."""
-        present = sum(
-            self._worth(image.size, len(image.rows))
-            for name in image_names(pod)
-            if name in node.image_names and (image := self._nodes.images.by_name.get(name)) is not None
+        present = wrapped(
+            sum(
+                self._worth(image.size, len(image.rows))
+                for name in image_names(pod)
+                if name in node.image_names and (image := self._nodes.images.by_name.get(name)) is not None
+            )
         )
         return _score(present, self._wanted(pod))
 
@@ -61,7 +64,7 @@ class ImageLocality:
         return images
 
     def _worth(self, size: int, holders: int) -> int:
-        return int(size * (holders / len(self._nodes)))
+        return truncated(float(size) * (holders / len(self._nodes)))
 
 
 def image_names(pod: PodInfo) -> list[str]:

@@ -7,6 +7,7 @@ import re
 from functools import lru_cache
 
 from moorage.errors import InputError
+from moorage.values.int64 import wrapped
 
 NANO = 1
 MILLI = 10**6
@@ -54,13 +55,13 @@ def _parse(text: str) -> int:
 
 
 def whole(nano: int) -> int:
-    """The value rounded up to a whole number (Quantity.Value)."""
-    return min(_ceil_div(nano, ONE), MAX_INT64)
+    """The value rounded up to a whole number (Quantity.Value); what is more than 64 bits hold wraps, as in Go."""
+    return wrapped(_ceil_div(nano, ONE))
 
 
 def milli(nano: int) -> int:
-    """The value in thousandths, rounded up (Quantity.MilliValue)."""
-    return min(_ceil_div(nano, MILLI), MAX_INT64)
+    """The value in thousandths, rounded up (Quantity.MilliValue), wrapping like `whole`."""
+    return wrapped(_ceil_div(nano, MILLI))
 
 
 def _ceil_div(number: int, by: int) -> int:

@@ -185,7 +185,8 @@ def test_a_score_out_of_range_names_plugin_and_node(scope: Scope, nodes: tuple[A
     engine = scheduler({"score": score, "score_scope": scope}, nodes).engine
     outcome = engine.schedule(info(engine))
     assert isinstance(outcome, Failure)
-    assert outcome.message == 'running Score plugin "Broken": score 1000 for node n1 is not in the range [0, 100]'
+    problem = "score 1000 for node n1 is not in the range [0, 100] (pod default/pod)"
+    assert outcome.message == f'running Score plugin "Broken": {problem}'
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

@@ -121,8 +121,18 @@ def test_whole_and_milli_round_up(text: str, as_whole: int, as_milli: int) -> No
     assert (whole(nano), milli(nano)) == (as_whole, as_milli)
 
 
-def test_milli_saturates_like_an_int64() -> None:
-    assert milli(parse_quantity("9223372036854775807")) == MAX_INT64
+@pytest.mark.parametrize(
+    ("text", "thousandths"),
+    [
+        ("9223372036854775807", -1000),
+        ("9223372036854775", 9223372036854775000),
+        ("9223372036854776", -9223372036854775616),
+        ("7Ei", -(2**63)),
+    ],
+)
+def test_thousandths_wrap_as_an_int64_does(text: str, thousandths: int) -> None:
+    """As Quantity.MilliValue of apimachinery v0.36.4 gives them."""
+    assert milli(parse_quantity(text)) == thousandths
 
 
 digits = st.text("0123456789", max_size=12)
@@ -146,8 +156,10 @@ def test_against_an_exact_model(sign: str, integer: str, part: str | None, suffi
 
 @given(st.integers(0, MAX_INT64 * ONE))
 def test_rounding_against_an_exact_model(nano: int) -> None:
-    assert whole(nano) == min(math.ceil(Fraction(nano, ONE)), MAX_INT64)
-    assert milli(nano) == min(math.ceil(Fraction(nano * 1000, ONE)), MAX_INT64)
+    assert whole(nano) == math.ceil(Fraction(nano, ONE))
+    thousandths = math.ceil(Fraction(nano * 1000, ONE))
+    assert -(2**63) <= milli(nano) <= MAX_INT64
+    assert (milli(nano) - thousandths) % 2**64 == 0
 
 
 @given(st.text(max_size=8))

@@ -47,7 +47,7 @@ class DryRuns:
         potential = [other for other in node.pods.values() if other.priority < priority]
         if not potential:
             return NO_VICTIMS
-        if self._sums is not None and self._filters.suits(self._state, self._pod, node):
+        if self._sums is not None and node.is_sane and self._filters.suits(self._state, self._pod, node):
             found = self._by_sums(self._sums, node, potential)
             if found is not None:
                 return found

@@ -12,7 +12,8 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.points import MAX_SCORE, Scope, Scores
 from moorage.framework.status import SKIP, Status
-from moorage.plugins.node_resources.demand import Amounts, Demand, ShareColumn, all_offered
+from moorage.plugins.node_resources.demand import Amounts, Demand, Share, ShareColumn, all_offered
+from moorage.values.int64 import divided, truncated, wrapped
 
 _STATE = "NodeResourcesBalancedAllocation"
 
@@ -38,20 +39,30 @@ class NodeResourcesBalancedAllocation:
     def score(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> int:
         """The change of balance on one node."""
         demand: Demand = state.read(_STATE)
-        shares = demand.shares(node)
-        after = _balance([min(1.0, one.requested / one.allocatable) for one in shares])
-        before = _balance([min(1.0, one.used / one.allocatable) for one in shares])
-        return MAX_SCORE // 2 + (MAX_SCORE // 2 + after - before) // 2
+        return _change(demand.shares(node))
 
     def score_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         """The same for many rows."""
         demand: Demand = state.read(_STATE)
-        columns = demand.columns(nodes, rows)
+
+        def many(some: Rows) -> Scores:
+            return self._change_many(demand.columns(nodes, some), some)
+
+        return demand.score_each(nodes, rows, _change, many)
+
+    def _change_many(self, columns: Sequence[ShareColumn], rows: Rows) -> Scores:
         if len(columns) == 2 and all_offered(columns):
             return _change_of_two(*columns)
         after = _balance_many([(one.requested, one.allocatable) for one in columns], len(rows))
         before = _balance_many([(one.used, one.allocatable) for one in columns], len(rows))
         return MAX_SCORE // 2 + (MAX_SCORE // 2 + after - before) // 2
+
+
+def _change(shares: Sequence[Share]) -> int:
+    """The change of balance on one node."""
+    after = _balance([min(1.0, float(one.requested) / float(one.allocatable)) for one in shares])
+    before = _balance([min(1.0, float(one.used) / float(one.allocatable)) for one in shares])
+    return MAX_SCORE // 2 + divided(wrapped(MAX_SCORE // 2 + after - before), 2)
 
 
 def _balance(fractions: Sequence[float]) -> int:
@@ -69,7 +80,7 @@ def _balance(fractions: Sequence[float]) -> int:
         for one in fractions:
             squares += (one - mean) * (one - mean)
         deviation = math.sqrt(squares / count)
-    return int((1 - deviation) * MAX_SCORE)
+    return truncated((1 - deviation) * MAX_SCORE)
 
 
 def _change_of_two(first: ShareColumn, second: ShareColumn) -> Scores:

@@ -1,6 +1,6 @@
 """What a node's resources look like with and without the pod, for scoring: one node or many rows."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -9,6 +9,8 @@ from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, Rows
 from moorage.config.args import ResourceSpec
+from moorage.framework.points import Scores
+from moorage.values.int64 import SANE, wrapped
 from moorage.values.requests import CPU, MEMORY, is_counted, is_scalar
 
 Amounts = NDArray[np.int64]
@@ -57,6 +59,7 @@ class Demand:
             for spec, amount in zip(resources, amounts, strict=True)
             if is_counted(spec.name) and (amount or not is_scalar(spec.name))
         ]
+        self._is_sane = all(0 <= amount <= SANE for amount in amounts)
 
     def shares(self, node: NodeInfo) -> list[Share]:
         """The shares of one node, without resources it does not offer."""
@@ -65,8 +68,22 @@ class Demand:
             allocatable = node.allocatable.get(one.name, 0)
             if allocatable:
                 used = self._used(node, one.name)
-                shares.append(Share(used, used + one.amount, allocatable, one.weight))
+                shares.append(Share(used, wrapped(used + one.amount), allocatable, one.weight))
         return shares
+
+    def score_each(
+        self, nodes: NodeTable, rows: Rows, one: Callable[[list[Share]], int], many: Callable[[Rows], Scores]
+    ) -> Scores:
+        """The scores of `rows`: all at once, but for those where 64 bits may not be enough."""
+        odd = nodes.resources.absurd
+        if self._is_sane and not odd:
+            return many(rows)
+        is_odd = np.isin(rows, list(odd)) if self._is_sane else np.ones(len(rows), dtype=bool)
+        scores = np.zeros(len(rows), dtype=np.int64)
+        scores[~is_odd] = many(rows[~is_odd])
+        for index in np.flatnonzero(is_odd).tolist():
+            scores[index] = one(self.shares(nodes[int(rows[index])]))
+        return scores
 
     def columns(self, nodes: NodeTable, rows: Rows) -> list[ShareColumn]:
         """The shares of many rows."""

@@ -74,7 +74,7 @@ class NodeResourcesFit:
             lacking.append(TOO_MANY_PODS)
         for name, amount in state.read(_FILTER_STATE):
             allocatable = node.allocatable.get(name, 0)
-            if amount > allocatable - node.requested.get(name, 0):
+            if amount > node.free(name):
                 lacking.append(f"Insufficient {name}")
                 resolvable = resolvable and amount <= allocatable
         if not lacking:
@@ -99,8 +99,9 @@ class NodeResourcesFit:
         """Bit 0: no slot; bit 1: more is asked than the node ever offers; then a bit for each need."""
         bits = (nodes.resources.free(PODS)[rows] < 1).astype(np.int64)
         for index, (name, amount) in enumerate(needs, start=2):
-            bits |= (nodes.resources.free(name)[rows] < amount).astype(np.int64) << index
-            bits |= (nodes.allocatable(name)[rows] < amount).astype(np.int64) << 1
+            lacking = nodes.resources.free(name)[rows] < amount
+            bits |= lacking.astype(np.int64) << index
+            bits |= (lacking & (nodes.allocatable(name)[rows] < amount)).astype(np.int64) << 1
         return bits
 
     # ------------------------------------------------------------------------------------------------------- Score
@@ -119,7 +120,11 @@ class NodeResourcesFit:
     def score_nodes(self, state: CycleState, _pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         """The strategy's scores of many."""
         demand: Demand = state.read(_SCORE_STATE)
-        return self._strategy.score_many(demand.columns(nodes, rows), len(rows))
+
+        def many(some: Rows) -> Scores:
+            return self._strategy.score_many(demand.columns(nodes, some), len(some))
+
+        return demand.score_each(nodes, rows, self._strategy.score, many)
 
     # ------------------------------------------------------------------------------------------------------ events
 

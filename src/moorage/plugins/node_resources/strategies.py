@@ -8,6 +8,7 @@ import numpy as np
 from moorage.config.args import ScoringStrategy, UtilizationShapePoint
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.plugins.node_resources.demand import Amounts, Share, ShareColumn, all_offered
+from moorage.values.int64 import divided, wrapped
 
 #: A shape's scores go to 10, the framework's to 100.
 SHAPE_SCALE = 10
@@ -26,7 +27,7 @@ class Strategy:
         for share in shares:
             total += self._one(share.requested, share.allocatable) * share.weight
             weights += share.weight
-        return total // weights if weights else 0
+        return divided(wrapped(total), weights) if weights else 0
 
     def score_many(self, columns: Sequence[ShareColumn], count: int) -> Scores:
         """The scores of `count` rows."""
@@ -57,8 +58,11 @@ class RatioStrategy:
         """The score of one node."""
         total = weights = 0
         for share in shares:
-            percent = 100 if share.requested > share.allocatable else share.requested * 100 // share.allocatable
-            score = self._percent_list[percent]
+            percent = 100
+            if share.requested <= share.allocatable:
+                percent = divided(wrapped(share.requested * 100), share.allocatable)
+            # The line is flat beyond its ends, where numbers that wrapped may lie.
+            score = self._percent_list[min(max(percent, 0), 100)]
             if score > 0:
                 total += score * share.weight
                 weights += share.weight
@@ -69,7 +73,7 @@ class RatioStrategy:
         total = np.zeros(count, dtype=np.int64)
         weights = np.zeros(count, dtype=np.int64)
         for column in columns:
-            percent = np.minimum(column.requested * 100 // _nonzero(column.allocatable), 100)
+            percent = np.clip(column.requested * 100 // _nonzero(column.allocatable), 0, 100)
             score = np.where(column.allocatable > 0, self._by_percent[percent], 0)
             total += score * column.weight
             weights += (score > 0) * column.weight
@@ -101,7 +105,9 @@ def broken_line(points: Sequence[tuple[int, int]], at: int) -> int:
 
 
 def _least(requested: int, allocatable: int) -> int:
-    return 0 if requested > allocatable else (allocatable - requested) * MAX_SCORE // allocatable
+    if requested > allocatable:
+        return 0
+    return divided(wrapped((allocatable - requested) * MAX_SCORE), allocatable)
 
 
 def _least_many(requested: Amounts, allocatable: Amounts) -> Scores:
@@ -110,7 +116,7 @@ def _least_many(requested: Amounts, allocatable: Amounts) -> Scores:
 
 
 def _most(requested: int, allocatable: int) -> int:
-    return min(requested, allocatable) * MAX_SCORE // allocatable
+    return divided(wrapped(min(requested, allocatable) * MAX_SCORE), allocatable)
 
 
 def _most_many(requested: Amounts, allocatable: Amounts) -> Scores:
