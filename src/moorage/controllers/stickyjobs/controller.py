@@ -17,6 +17,7 @@ from moorage.controllers.runtime.cluster import Cluster
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.runtime.expectations import Expectations
 from moorage.controllers.runtime.freshness import Freshness
+from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.podwork import pod_of
 from moorage.controllers.runtime.writer import is_namespace_terminating
 from moorage.controllers.stickyjobs import statuses
@@ -36,6 +37,9 @@ FINALIZER = "example.com/sticky"
 OVERDUE_SECONDS = 5.0
 """How long after its time a pod may take to go before its job says that it waits for that."""
 LOOK_AGAIN_SECONDS = 1.0
+NAME_REST_SECONDS = 1.0
+"""How long after a pod was told to go its name rests at least. `kubectl delete` waits for the name: one that finds the
+next pod under it before it has seen the last one go would wait for ever."""
 
 _PODS = resource_of("Pod")
 _JOBS = resource_of(StickyJob)
@@ -54,6 +58,8 @@ class StickyJobController(Controller):
         self._nodes = cluster.informers.of(Node)
         self._freshness = Freshness()
         self._expectations = Expectations(cluster.clock)
+        #: When the last pod was seen to be told to go, until the next is made.
+        self._told_to_go: dict[Key, float] = {}
 
     def _pod_changed(self, old: Pod | None, new: Pod | None) -> None:
         pod = new if new is not None else old
@@ -63,6 +69,8 @@ class StickyJobController(Controller):
             self._expectations.saw_gone(key, pod.metadata.uid)
         else:
             self._expectations.saw(key, pod.metadata.uid)
+        if pod.metadata.is_terminating and FINALIZER in pod.metadata.finalizers:
+            self._told_to_go.setdefault(key, self.cluster.clock())
         if FINALIZER in pod.metadata.finalizers or self._jobs.get(key[1], key[0]) is not None:
             self.queue.add(key)
 
@@ -72,6 +80,7 @@ class StickyJobController(Controller):
         if job is None:
             self._freshness.forget(key)
             self._expectations.forget(key)
+            self._told_to_go.pop(key, None)
             await self._let_go(pod)
             return None
         if not self._freshness.is_fresh(job):
@@ -101,7 +110,8 @@ class StickyJobController(Controller):
         if wait > 0:
             await self._tell(job, job.status, Told(BACK_OFF, "PodFailed", "the next pod comes after a while"))
             return wait
-        return await self._create(job)
+        rest = self._told_to_go.get(key_of(job), 0.0) + NAME_REST_SECONDS - self.cluster.clock()
+        return rest if rest > 0 else await self._create(job)
 
     async def _create(self, job: StickyJob) -> float | None:
         meta = job.metadata
@@ -119,6 +129,7 @@ class StickyJobController(Controller):
         seen = self._pods.get(meta.name, meta.namespace)
         if seen is None or seen.metadata.uid != created["uid"]:
             self._expectations.created((meta.namespace, meta.name), created["uid"])
+        self._told_to_go.pop(key_of(job), None)
         self.record(job, "SuccessfulCreate", f"Created pod: {meta.name}", action="Creating")
         status = replace(job.status, pod_name=meta.name, retry_time="")
         await self._tell(job, status, Told(PENDING, "PodPending", f"pod {meta.name} waits for a node"))
