@@ -257,6 +257,14 @@ class EnqueueExtensions(Protocol):
         """Without this method every event counts."""
 
 
+@runtime_checkable
+class Starting(Protocol):
+    """A plugin that wants to do something once, when the cluster has been read, whoever leads."""
+
+    async def start(self) -> None:
+        """Runs beside scheduling, which does not wait for it."""
+
+
 #: Extension point as the configuration spells it -> the contracts that serve it.
 POINTS: dict[str, tuple[type, ...]] = {
     "preEnqueue": (PreEnqueue,),

@@ -3,9 +3,11 @@
 from collections.abc import Mapping
 from typing import Final
 
+from moorage.framework.measuring import Counting, PluginCounter
 from moorage.kube.election import LeaderElector
 from moorage.kube.gate import Lane
 from moorage.live.scheduler import Scheduler
+from moorage.observe.metrics import Reading
 
 #: How Kubernetes' metric spells a gate's stage.
 STAGE_LABELS: Final = {"alpha": "ALPHA", "beta": "BETA", "GA": "", "deprecated": "DEPRECATED"}
@@ -65,6 +67,7 @@ def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
     metrics.add_counter(
         "moorage_events_dropped_total", "Events that were never written.", (), lambda: {(): scheduler.reporter.dropped}
     )
+    _add_plugin_counters(scheduler)
     if elector is not None:
         name = elector.settings.name
         metrics.add_gauge(
@@ -73,3 +76,21 @@ def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
             ("name",),
             lambda: {(name,): float(elector.is_leader())},
         )
+
+
+def _add_plugin_counters(scheduler: Scheduler) -> None:
+    """What plugins count, under the name of their profile."""
+    found: dict[str, list[tuple[str, PluginCounter]]] = {}
+    for profile, runner in scheduler.engine.runners.items():
+        for plugin in runner.profile.plugins.values():
+            for counter in plugin.counters() if isinstance(plugin, Counting) else ():
+                found.setdefault(counter.name, []).append((profile, counter))
+    for name, counters in found.items():
+        _, first = counters[0]
+        scheduler.metrics.add_counter(name, first.text, (*first.labels, "profile"), _reading(counters))
+
+
+def _reading(counters: list[tuple[str, PluginCounter]]) -> Reading:
+    return lambda: {
+        (*labels, profile): float(value) for profile, counter in counters for labels, value in counter.values.items()
+    }

@@ -9,6 +9,7 @@ from moorage.attempt.core import SchedulerCore
 from moorage.cluster import needed_kinds
 from moorage.config import Config
 from moorage.extender.asking import Extenders
+from moorage.framework.points import Starting
 from moorage.framework.registry import Registry
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
@@ -82,6 +83,7 @@ class Scheduler:
         async with asyncio.TaskGroup() as group:
             group.create_task(run_informers(self.informers.all, on_synced=self._on_synced))
             group.create_task(self.reporter.run())
+            group.create_task(self._start_plugins())
 
     async def lead(self, stopping: asyncio.Event) -> None:
         """Schedule until `stopping` is set; then finish what is on its way, undo what is not.
@@ -100,6 +102,17 @@ class Scheduler:
             await asyncio.gather(*working, return_exceptions=True)
             await self.core.wind_up(WIND_UP if stopping.is_set() else 0.0)
         await self._drain()
+
+    async def _start_plugins(self) -> None:
+        """Let plugins that have a `start` begin, once the cluster is known. One that fails is left to itself."""
+        await self.synced.wait()
+        for runner in self.engine.runners.values():
+            for name, plugin in runner.profile.plugins.items():
+                if isinstance(plugin, Starting):
+                    try:
+                        await plugin.start()
+                    except Exception:
+                        logger.exception("plugin %s could not start", name)
 
     def _on_synced(self) -> None:
         tune_collector()

@@ -20,6 +20,7 @@ from moorage.plugins.sticky_job import StickyJobPlugin
 from moorage.plugins.taint_toleration import TaintToleration
 from moorage.plugins.topology_spread import PodTopologySpread
 from moorage.plugins.volumes import NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone
+from moorage.plugins.warm_seats import WarmSeats
 
 #: In the order in which they are enabled by default.
 DEFAULT_PLUGINS: tuple[type, ...] = (
@@ -46,7 +47,7 @@ DEFAULT_PLUGINS: tuple[type, ...] = (
 )
 
 #: Known by name; they run where a configuration enables them.
-OWN_PLUGINS: tuple[type, ...] = (StickyJobPlugin,)
+OWN_PLUGINS: tuple[type, ...] = (StickyJobPlugin, WarmSeats)
 
 __all__ = [
     "DEFAULT_PLUGINS",
@@ -72,4 +73,5 @@ __all__ = [
     "VolumeBinding",
     "VolumeRestrictions",
     "VolumeZone",
+    "WarmSeats",
 ]

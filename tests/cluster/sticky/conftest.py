@@ -1,6 +1,7 @@
 """Hollow nodes, our controllers and a scheduler with StickyJob beside the API server under test, for one test each."""
 
 import asyncio
+import contextlib
 import json
 import os
 import secrets
@@ -53,7 +54,9 @@ class Workshop:
             raise RuntimeError("the workshop ended by itself") from self._failure
 
     def _end(self) -> None:
-        self._stop()
+        # Where it has ended by itself there is nobody left to stop.
+        with contextlib.suppress(RuntimeError):
+            self._stop()
         self._thread.join()
 
     def _run(self) -> None:

@@ -39,5 +39,5 @@ async def ensure_served(client: Client, plurals: Sequence[str] = (STICKY_JOBS,))
 
 
 def _is_established(found: Json) -> bool:
-    conditions = found.get("status", {}).get("conditions", ())
+    conditions = found.get("status", {}).get("conditions") or ()
     return any(one["type"] == "Established" and one["status"] == "True" for one in conditions)

@@ -11,6 +11,9 @@ from moorage.kube.recorder import NORMAL
 from moorage.kube.workqueue import WorkQueue
 from moorage.objects import ObjectReference
 
+Right = tuple[str, tuple[str, ...], tuple[str, ...]]
+"""API group, resources, verbs."""
+
 SECONDS_PER_OBJECT = 100e-6
 LONGEST_GATHERING = 2.0
 """Who has to look at many objects lets changes of them gather for a while: so long for each, so long at most."""
@@ -25,6 +28,8 @@ class Controller(ABC):
 
     name: ClassVar[str]
     workers: ClassVar[int] = 4
+    rights: ClassVar[tuple[Right, ...]] = ()
+    """What a service account that runs it alone must be allowed."""
 
     def __init__(self, cluster: Cluster) -> None:
         self.cluster = cluster

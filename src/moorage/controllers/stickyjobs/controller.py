@@ -50,6 +50,15 @@ class StickyJobController(Controller):
 
     name = "stickyjob"
     workers = 8
+    rights = (
+        ("", ("pods",), ("get", "list", "watch", "create", "patch", "delete")),
+        ("", ("nodes",), ("get", "list", "watch")),
+        ("example.com", ("stickyjobs",), ("get", "list", "watch")),
+        ("example.com", ("stickyjobs/status",), ("patch",)),
+        # The owner of a pod is held until the pod has gone.
+        ("example.com", ("stickyjobs/finalizers",), ("update",)),
+        ("events.k8s.io", ("events",), ("create", "patch")),
+    )
 
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
