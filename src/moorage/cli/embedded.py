@@ -101,12 +101,12 @@ def _scheduler(options: ClusterOptions, kubeconfig: Path, folder: Path) -> Sched
 
 
 def _unthrottled(path: Path) -> Path:
-    """The default configuration and what StickyJobs need; without limits: this API server has nobody else to serve."""
+    """The default configuration and plugins of our own; without limits: this API server has nobody else to serve."""
     settings = {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"qps": 5000, "burst": 5000},
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "StickyJob"}]}}}],
+        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "StickyJob"}, {"name": "WarmSeats"}]}}}],
     }
     path.write_text(json.dumps(settings))
     return path

@@ -25,15 +25,25 @@ def manifests(
     ] = None,
     emulated_version: VersionOption = "",
     feature_gates: GatesOption = None,
+    definitions: Annotated[
+        bool, typer.Option("--definitions", help="Print Moorage's CustomResourceDefinitions and nothing else.")
+    ] = False,
 ) -> None:
-    """Print manifests for kubectl: a deployment with its configuration, and no more rights than that needs."""
-    from moorage.config import load_config
+    """Print manifests for kubectl: a deployment with its configuration, and no more rights than that needs.
+
+    Where the configuration enables StickyJob, what that needs comes along: the definition and the controllers.
+    """
+    from moorage.config import load_config, parse_config
     from moorage.engine.engine import default_registry
     from moorage.errors import InputError
+    from moorage.live.controllermanifests import all_definitions, companions
     from moorage.live.manifests import Deployment, default_document
     from moorage.live.manifests import manifests as make_manifests
     from moorage.values import yaml
 
+    if definitions:
+        typer.echo("---\n".join(yaml.dump(one) for one in all_definitions()), nl=False)
+        return
     try:
         features = make_features(emulated_version, feature_gates)
         registry = default_registry()
@@ -45,7 +55,8 @@ def manifests(
             load_config(text, source=str(config), known=registry.known, features=features)
             document = yaml.load(text, strict=True)
         deployment = Deployment(name, namespace, image, replicas, tuple(plugin or ()), features)
-        made = make_manifests(document, registry, deployment)
+        before, after = companions(parse_config(document, known=registry.known, features=features), deployment)
+        made = [*before, *make_manifests(document, registry, deployment), *after]
     except InputError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(_BAD_INPUT) from None

@@ -131,6 +131,8 @@ def _rules(config: Config, registry: Registry) -> Iterator[tuple[str, Iterable[s
     yield "", ["nodes"], _READ
     yield from _read_rules(kinds)
     yield from _write_rules(profiles)
+    for plugin in dict.fromkeys(type(one) for profile in profiles for one in profile.plugins.values()):
+        yield from getattr(plugin, "rights", ())
     yield "events.k8s.io", ["events"], ["create", "patch"]
     yield "authentication.k8s.io", ["tokenreviews"], ["create"]
     yield "authorization.k8s.io", ["subjectaccessreviews"], ["create"]

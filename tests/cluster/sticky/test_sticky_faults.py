@@ -22,6 +22,7 @@ from tools.control_plane.running import Access
 from moorage.config import parse_config
 from moorage.controllers.definitions import ensure_served
 from moorage.controllers.running import run_controllers
+from moorage.controllers.stickyjobs import StickyJobController
 from moorage.engine.engine import default_registry
 from moorage.kube.access import load_access
 from moorage.kube.errors import NotFound
@@ -105,7 +106,7 @@ class Place:
     async def gone(self, namespace: str) -> None:
         """Wait until the pod is gone, and stays away."""
         async with asyncio.timeout(PATIENCE):
-            while await self.get(resource_of("Pod"), namespace):
+            while await self.get(resource_of("Pod"), namespace):  # noqa: ASYNC110 - it happens behind a socket
                 await asyncio.sleep(0.2)
 
     async def there_and_back(self, namespace: str, rounds: int = 2) -> None:
@@ -340,3 +341,40 @@ async def test_a_scheduler_killed_at_each_write_brings_the_pod_back(
                 assert node == home
     assert place.witness.most == 1
     assert killer.kills >= 2
+
+
+async def test_the_controller_needs_exactly_the_rights_it_is_given(place: Place, cluster: Access) -> None:
+    async with faulty_server(cluster.kubeconfig) as proxy, scheduling(place.world):
+        async with controlling(proxy.access):
+            await place.there_and_back(place.world.name, rounds=1)
+            await place.world.client.delete(JOBS.path(place.world.name, "db"))
+            await place.delete_pod(place.world.name)
+            await place.gone(place.world.name)
+        asked = {_right(line) for line in proxy.seen}
+    given = {
+        (group, resource, verb)
+        for group, resources, verbs in StickyJobController.rights
+        for resource in resources
+        for verb in verbs
+    }
+    assert asked <= given
+    # Lists and watches look alike here; an owner's finalizers are looked at by admission alone; no pod has ended here.
+    unseen = {right for right in given - asked if right[2] not in ("get", "list", "watch")}
+    assert unseen <= {
+        ("example.com", "stickyjobs/finalizers", "update"),
+        ("events.k8s.io", "events", "patch"),
+        ("", "pods", "delete"),
+    }
+
+
+def _right(line: str) -> tuple[str, str, str]:
+    """API group, resource and verb of a request."""
+    method, path = line.split(" ", 1)
+    parts = path.strip("/").split("/")
+    group, parts = ("", parts[2:]) if parts[0] == "api" else (parts[1], parts[3:])
+    if parts[:1] == ["namespaces"] and len(parts) > 2:
+        parts = parts[2:]
+    resource = "/".join((parts[0], *parts[2:]))
+    one = "get" if len(parts) > 1 else "list"
+    verb = {"GET": one, "POST": "create", "PATCH": "patch", "DELETE": "delete", "PUT": "update"}[method]
+    return group, resource, verb

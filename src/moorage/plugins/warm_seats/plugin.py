@@ -66,6 +66,8 @@ class WarmSeats:
 
     args_type: ClassVar[type] = WarmSeatsArgs
     name: ClassVar[str] = "WarmSeats"
+    #: What `start` needs to be allowed beyond what every scheduler is.
+    rights: ClassVar[tuple[tuple[str, list[str], list[str]], ...]] = (("", ["events"], ["list"]),)
 
     def __init__(self, args: WarmSeatsArgs, handle: Handle) -> None:
         for field in ("ttl_seconds", "max_nodes", "max_identities"):
