@@ -24,7 +24,7 @@ def controllers(
     verbosity: Annotated[int, typer.Option("-v", "--v", help="How much to log: 0, 2, 4 (everything).")] = 0,
     logging_format: Annotated[str, typer.Option(metavar="text|json", help="What log lines look like.")] = "text",
 ) -> None:
-    """Run controllers on a cluster: without names StickyJobs', never those that every cluster has of its own.
+    """Run controllers on a cluster: without names those of StickyJobs and PodGroups, which no other manager has.
 
     They start while the CustomResourceDefinitions of their kinds are missing, and begin once those are there.
     """

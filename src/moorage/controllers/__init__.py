@@ -5,6 +5,7 @@
     definitions  the CustomResourceDefinitions that Moorage brings
     deployments, replicasets, jobs      workloads into pods
     stickyjobs                          pods that come back to where they were
+    podgroups                           how far groups of pods are
     garbage, podgc, namespaces          what goes when something else has gone
     nodes                               silent nodes: conditions, taints, evictions
     budgets                             how many pods may be disturbed

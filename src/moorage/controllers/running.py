@@ -12,6 +12,7 @@ from moorage.controllers.jobs import JobController
 from moorage.controllers.namespaces import NamespaceController
 from moorage.controllers.nodes import NodeLifecycle, TaintEviction
 from moorage.controllers.podgc import PodGarbageCollector
+from moorage.controllers.podgroups import PodGroupController
 from moorage.controllers.replicasets import ReplicaSetController
 from moorage.controllers.runtime import Controller
 from moorage.controllers.stickyjobs import StickyJobController
@@ -41,10 +42,11 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     VolumeProtection,
     EphemeralVolumeController,
     StickyJobController,
+    PodGroupController,
 )
 """All there are. Each works without the others, so that any may be left to somebody else."""
 
-OF_OUR_OWN: tuple[type[Controller], ...] = (StickyJobController,)
+OF_OUR_OWN: tuple[type[Controller], ...] = (StickyJobController, PodGroupController)
 """Those that no other controller manager has."""
 
 

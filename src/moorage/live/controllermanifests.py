@@ -4,7 +4,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from moorage.config import Config
-from moorage.controllers.definitions import STICKY_JOBS, definition
+from moorage.controllers.definitions import POD_GROUPS, STICKY_JOBS, definition
+from moorage.controllers.podgroups import PodGroupController
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.stickyjobs import StickyJobController
 from moorage.live.manifests import Deployment
@@ -12,7 +13,10 @@ from moorage.live.manifests import Deployment
 Tree = dict[str, Any]
 
 #: Plugin -> the definition of its kind, and who runs objects of that.
-COMPANIONS: Final[Mapping[str, tuple[str, type[Controller]]]] = {"StickyJob": (STICKY_JOBS, StickyJobController)}
+COMPANIONS: Final[Mapping[str, tuple[str, type[Controller]]]] = {
+    "StickyJob": (STICKY_JOBS, StickyJobController),
+    "Coscheduling": (POD_GROUPS, PodGroupController),
+}
 
 _RBAC: Final = "rbac.authorization.k8s.io/v1"
 

@@ -14,6 +14,7 @@ from moorage.values import yaml
 Json = dict[str, Any]
 
 STICKY_JOBS: Final = "stickyjobs"
+POD_GROUPS: Final = "podgroups"
 
 _POLL_SECONDS = 0.1
 
@@ -24,7 +25,7 @@ def definition(plural: str) -> Json:
     return loaded
 
 
-async def ensure_served(client: Client, plurals: Sequence[str] = (STICKY_JOBS,)) -> None:
+async def ensure_served(client: Client, plurals: Sequence[str] = (STICKY_JOBS, POD_GROUPS)) -> None:
     """Have these kinds served, and return once they are. A definition that is there already is left as it is."""
     writer, definitions = Writer(client), resource_of("CustomResourceDefinition")
     for plural in plurals:
