@@ -6,6 +6,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -65,7 +66,7 @@ def test_a_definition_a_controller_and_a_plugin_bring_a_pod_back(shell: Kubectl)
     node, uid = _eventually(home)
     for _ in range(3):
         shell("delete", "pod", "db", "--wait=false")
-        again, uid = _eventually(lambda uid=uid: home(uid))
+        again, uid = _eventually(partial(home, uid))
         assert again == node
     shell("delete", "anchor", "db")
     _eventually(lambda: not shell("get", "pod", "db", "--ignore-not-found", "-o", "name"))

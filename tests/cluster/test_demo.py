@@ -12,7 +12,8 @@ CHAPTERS = (
     "2. A pod that fits nowhere, and why",
     "3. Two schedulers in one process",
     "4. Ten lines of Python change a decision",
-    "5. Preemption",
+    "5. A pod that comes back to where it was",
+    "6. Preemption",
 )
 
 
@@ -33,5 +34,7 @@ def test_the_demo_tells_its_story(tmp_path: Path) -> None:
         assert chapter in done.stdout
     assert "0/8 nodes are available: 1 node(s) had untolerated taint(s), 7 Insufficient cpu." in done.stdout
     assert "the scheduler bound night-batch to solar-0" in done.stdout
+    assert "waiting for sticky node" in done.stdout
+    assert "is open again: the pod runs on" in done.stdout
     assert "the scheduler bound vip to" in done.stdout
     assert list(tmp_path.iterdir()) == [], "nothing is left behind"

@@ -14,7 +14,10 @@ CONFIGURATION: dict[str, Any] = {
     "apiVersion": "kubescheduler.config.k8s.io/v1",
     "kind": "KubeSchedulerConfiguration",
     "profiles": [
-        {"schedulerName": "default-scheduler"},
+        {
+            "schedulerName": "default-scheduler",
+            "plugins": {"multiPoint": {"enabled": [{"name": "StickyJob"}]}},
+        },
         {
             "schedulerName": PACKER,
             "pluginConfig": [

@@ -6,6 +6,7 @@ import msgspec
 from rich.console import Console
 
 from moorage.cli.demo import asking, manifests, showing
+from moorage.cli.demo.returning import Returning
 from moorage.config import Config
 from moorage.framework.registry import Registry
 from moorage.kube.paths import resource_of
@@ -16,7 +17,7 @@ _FIT = ("NodeResourcesFit", "NodeResourcesBalancedAllocation", "PodTopologySprea
 
 
 class Story:
-    """Five chapters on one cluster. Each shows the engine's decision and what the scheduler then did."""
+    """Six chapters on one cluster. Each shows the engine's decision and what the scheduler then did."""
 
     def __init__(self, client: Client, console: Console, config: Config, registry: Registry) -> None:
         self._client = client
@@ -31,6 +32,7 @@ class Story:
         await self._no_place()
         await self._second_profile()
         await self._plugin()
+        await self._returning()
         await self._preemption()
 
     async def _spreading(self) -> None:
@@ -82,10 +84,19 @@ class Story:
         await self._show_decision(pod, ("NodeResourcesFit", "PreferGreenNodes"))
         await self._place(pod)
 
-    async def _preemption(self) -> None:
+    async def _returning(self) -> None:
         showing.chapter(
             self._console,
             5,
+            "A pod that comes back to where it was",
+            "A StickyJob remembers the node its pod ran on. This one would rather wait than run elsewhere.",
+        )
+        await Returning(self._client, self._console).tell()
+
+    async def _preemption(self) -> None:
+        showing.chapter(
+            self._console,
+            6,
             "Preemption",
             "The nodes are filled with pods of no importance. Then comes one that is important.",
         )
