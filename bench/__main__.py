@@ -7,7 +7,7 @@ from rich.progress import Progress
 from rich.table import Table
 from tools.control_plane.binaries import folder, missing
 
-from bench import apiserver, decisions, memory, processes
+from bench import apiserver, decisions, extenders, memory, processes
 
 NODES = 5_000
 GROWTH = (1_000, 5_000, 20_000, 100_000)
@@ -25,10 +25,13 @@ def main() -> None:
         console.print(_targets(progress, repeats, large=not chosen.quick))
         console.print(_growth(progress, growth))
         console.print(apiserver.table(apiserver.measure(quick=chosen.quick)))
+        console.print(extenders.served_table(extenders.serve()))
         if chosen.quick:
             return
         if not missing(folder()):
             console.print(_processes(progress))
+            kube = extenders.ask("kube-scheduler", pods=500)
+            console.print(extenders.asked_table(kube, extenders.ask("moorage", pods=4000)))
         else:
             console.print("whole processes were not measured: `make control-plane` builds what that needs")
 

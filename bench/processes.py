@@ -94,15 +94,15 @@ class BoundPods:
 async def measure(kubeconfig: Path, start: StartScheduler, *, nodes: int, pods: int, rate: float) -> Figures:
     """Drain `pods` that wait for a scheduler that starts; then create pods at `rate` a second for ten seconds."""
     async with Client(load_access(kubeconfig)) as client:
-        await _create_all(client, NODES.path(), [_node(i) for i in range(nodes)])
-        await _create_all(client, PODS.path(NAMESPACE), [_pod(f"drain-{i}") for i in range(pods)])
-        async with _following(client) as bound:
+        await create_all(client, NODES.path(), [node_body(i) for i in range(nodes)])
+        await create_all(client, PODS.path(NAMESPACE), [pod_body(f"drain-{i}") for i in range(pods)])
+        async with following(client) as bound:
             with start() as pid:
                 await bound.wait_for(1)
-                began, cpu = time.monotonic(), _cpu_seconds(pid)
+                began, cpu = time.monotonic(), cpu_seconds(pid)
                 already = len(bound.times)
                 await bound.wait_for(pods)
-                seconds, spent = time.monotonic() - began, _cpu_seconds(pid) - cpu
+                seconds, spent = time.monotonic() - began, cpu_seconds(pid) - cpu
                 p99 = await _steady(client, bound, rate)
                 rss = _rss_mib(pid)
     drained = pods - already
@@ -118,7 +118,7 @@ async def _steady(client: Client, bound: BoundPods, rate: float) -> float:
         name = f"steady-{index}"
         await asyncio.sleep(max(0.0, started + index / rate - time.monotonic()))
         created[name] = time.monotonic()
-        await client.post(PODS.path(NAMESPACE), _pod(name))
+        await client.post(PODS.path(NAMESPACE), pod_body(name))
 
     before = len(bound.times)
     count = int(rate * 10)
@@ -131,7 +131,8 @@ async def _steady(client: Client, bound: BoundPods, rate: float) -> float:
 
 
 @asynccontextmanager
-async def _following(client: Client) -> AsyncIterator[BoundPods]:
+async def following(client: Client) -> AsyncIterator[BoundPods]:
+    """See pods bound until the block ends."""
     bound = BoundPods(client)
     task = asyncio.create_task(bound.follow())
     try:
@@ -142,7 +143,8 @@ async def _following(client: Client) -> AsyncIterator[BoundPods]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-async def _create_all(client: Client, path: str, bodies: list[bytes]) -> None:
+async def create_all(client: Client, path: str, bodies: list[bytes]) -> None:
+    """Create objects, some at a time."""
     waiting = iter(bodies)
 
     async def create_some() -> None:
@@ -171,7 +173,9 @@ def moorage_scheduler(pods: int = 2000, nodes: int = 5000, rate: float = 100.0) 
     """Ours on a real API server, with the same limits."""
     with run_control_plane() as plane:
         return asyncio.run(
-            measure(plane.access.kubeconfig, _moorage(plane.access.kubeconfig), nodes=nodes, pods=pods, rate=rate)
+            measure(
+                plane.access.kubeconfig, moorage_process(plane.access.kubeconfig), nodes=nodes, pods=pods, rate=rate
+            )
         )
 
 
@@ -182,14 +186,15 @@ def embedded(pods: int = 2000, nodes: int = 5000, rate: float = 100.0) -> Figure
         command = [sys.executable, "-m", "moorage", "apiserver", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
         server = subprocess.Popen(command, stdout=subprocess.DEVNULL)
         try:
-            _wait_for_file(kubeconfig)
-            return asyncio.run(measure(kubeconfig, _moorage(kubeconfig), nodes=nodes, pods=pods, rate=rate))
+            wait_for_file(kubeconfig)
+            return asyncio.run(measure(kubeconfig, moorage_process(kubeconfig), nodes=nodes, pods=pods, rate=rate))
         finally:
             server.terminate()
             server.wait(30)
 
 
-def _wait_for_file(path: Path, patience: float = 60.0) -> None:
+def wait_for_file(path: Path, patience: float = 60.0) -> None:
+    """Until somebody has written it."""
     deadline = time.monotonic() + patience
     while not path.exists():
         if time.monotonic() > deadline:
@@ -197,7 +202,9 @@ def _wait_for_file(path: Path, patience: float = 60.0) -> None:
         time.sleep(0.05)
 
 
-def _moorage(kubeconfig: Path) -> StartScheduler:
+def moorage_process(kubeconfig: Path, **more: Any) -> StartScheduler:
+    """Ours as a process of its own; `more` goes into its configuration."""
+
     @contextmanager
     def start() -> Iterator[int]:
         config: dict[str, Any] = {
@@ -205,6 +212,7 @@ def _moorage(kubeconfig: Path) -> StartScheduler:
             "kind": "KubeSchedulerConfiguration",
             "leaderElection": {"leaderElect": False},
             "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
+            **more,
         }
         with tempfile.TemporaryDirectory() as folder:
             file = Path(folder, "config.json")
@@ -220,7 +228,8 @@ def _moorage(kubeconfig: Path) -> StartScheduler:
     return start
 
 
-def _cpu_seconds(pid: int) -> float:
+def cpu_seconds(pid: int) -> float:
+    """CPU a process has spent."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -230,7 +239,8 @@ def _rss_mib(pid: int) -> float:
     return pages * os.sysconf("SC_PAGE_SIZE") / 2**20
 
 
-def _node(index: int) -> bytes:
+def node_body(index: int) -> bytes:
+    """A node."""
     amounts = {"cpu": "32", "memory": "256Gi", "pods": "110"}
     labels = {"kubernetes.io/hostname": f"node-{index}", "topology.kubernetes.io/zone": f"zone-{index % 3}"}
     return msgspec.json.encode(
@@ -247,7 +257,8 @@ def _node(index: int) -> bytes:
     )
 
 
-def _pod(name: str) -> bytes:
+def pod_body(name: str) -> bytes:
+    """A pod that waits for a node."""
     requests = {"cpu": "100m", "memory": "500Mi"}
     return msgspec.json.encode(
         {

@@ -5,6 +5,7 @@ from collections.abc import Callable
 from moorage.attempt.binding import Bindings
 from moorage.attempt.failing import FailureHandler
 from moorage.attempt.hosting import PluginHost
+from moorage.attempt.inquiries import MOST_ASKING
 from moorage.attempt.permits import HeldPods
 from moorage.attempt.placing import Placer
 from moorage.attempt.preempting import Evictions
@@ -37,9 +38,10 @@ class SchedulerCore:
         seed: int,
         observe_hint: HintObserver | None = None,
         wake: Callable[[], None] = lambda: None,
+        questions: int = MOST_ASKING,
     ) -> None:
         """`seed` is where all chance comes from. `wake` is called when the queue may have
-        something to give that no event brought."""
+        something to give that no event brought. At most `questions` pods wait for extenders at once."""
         self.world = world
         self.cluster = ClusterState(Snapshot(config.features.request_rules))
         self.held = HeldPods(world=world)
@@ -48,7 +50,7 @@ class SchedulerCore:
         self.engine = make_engine(self.cluster.snapshot, config, registry=registry, seed=seed, now=world.now, host=host)
         self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
         self.queue = SchedulingQueue(
-            {name: profile_hints(profile) for name, profile in self.profiles.items()},
+            {name: profile_hints(profile, asks=bool(config.extenders)) for name, profile in self.profiles.items()},
             next(iter(self.profiles.values())).at("queueSort")[0].plugin,
             self.cluster.snapshot.nominations,
             world.now,
@@ -93,6 +95,7 @@ class SchedulerCore:
             failures=failures,
             bindings=self.bindings,
             wake=wake,
+            questions=questions,
         )
         self.pod_events = PodEvents(
             self.cluster,

@@ -45,12 +45,14 @@ class Inquiries:
         queue: SchedulingQueue,
         go_on: Callable[[Inquiry, Answer], None],
         wake: Callable[[], None],
+        at_most: int = MOST_ASKING,
     ) -> None:
         self._world = world
         self._cluster = cluster
         self._queue = queue
         self._go_on = go_on
         self._wake = wake
+        self._at_most = at_most
         self._open: dict[str, Inquiry] = {}
         self._anew: deque[QueuedPod] = deque()
 
@@ -61,7 +63,7 @@ class Inquiries:
     @property
     def has_room(self) -> bool:
         """Whether one more may ask."""
-        return len(self._open) < MOST_ASKING
+        return len(self._open) < self._at_most
 
     @property
     def has_anew(self) -> bool:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from moorage.attempt import reporting
 from moorage.attempt.binding import Bindings
 from moorage.attempt.failing import FailureHandler
-from moorage.attempt.inquiries import Inquiries, Inquiry
+from moorage.attempt.inquiries import MOST_ASKING, Inquiries, Inquiry
 from moorage.attempt.placing import Placer, broken
 from moorage.attempt.world import World
 from moorage.cluster import ClusterState
@@ -37,6 +37,7 @@ class Attempts:
         failures: FailureHandler,
         bindings: Bindings,
         wake: Callable[[], None],
+        questions: int = MOST_ASKING,
     ) -> None:
         self._world = world
         self._cluster = cluster
@@ -46,7 +47,9 @@ class Attempts:
         self._failures = failures
         self._bindings = bindings
         #: The attempts that wait for extenders.
-        self.inquiries = Inquiries(world=world, cluster=cluster, queue=queue, go_on=self._go_on, wake=wake)
+        self.inquiries = Inquiries(
+            world=world, cluster=cluster, queue=queue, go_on=self._go_on, wake=wake, at_most=questions
+        )
 
     @property
     def has_next(self) -> bool:

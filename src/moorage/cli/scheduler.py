@@ -89,6 +89,12 @@ def scheduler(
     authorization_always_allow_paths: Annotated[
         str, typer.Option(metavar="PATHS", help="Paths open to everybody, separated by commas.")
     ] = "/healthz,/readyz,/livez",
+    extender_questions: Annotated[
+        int, typer.Option(min=1, help="How many pods wait for extenders' answers at once.")
+    ] = 16,
+    extender_breaker: Annotated[
+        int, typer.Option(min=0, help="Leave an extender alone for a while after so many failures in a row; 0: never.")
+    ] = 5,
     write_config_to: Annotated[
         Path | None, typer.Option(help="Write the configuration in full to a file and end.")
     ] = None,
@@ -97,7 +103,7 @@ def scheduler(
 ) -> None:
     """Schedule the pods of a cluster: in kube-scheduler's place, or beside it under another scheduler name."""
     from moorage.errors import InputError
-    from moorage.live.options import Serving, make_options
+    from moorage.live.options import Asking, Serving, make_options
     from moorage.live.process import run
     from moorage.observe.logs import configure
     from moorage.values import yaml
@@ -118,6 +124,7 @@ def scheduler(
             master=master,
             plugins=plugin or (),
             leader_election={name: value for name, value in election.items() if value is not None},
+            asking=Asking(extender_questions, extender_breaker),
             serving=Serving(
                 address=bind_address,
                 port=secure_port,

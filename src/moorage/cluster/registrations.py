@@ -6,17 +6,21 @@ from moorage.framework.events import Action, EventHint, on
 from moorage.framework.kinds import kinds_read
 from moorage.framework.profile import Profile
 from moorage.framework.registrations import registrations_of
-from moorage.queue import ALL_EVENTS, ProfileHints
+from moorage.queue import ALL_EVENTS, EXTENDER, ProfileHints
 
 #: A plugin can only keep a pod waiting from one of these points; of others no event need be known.
 _REJECTING_POINTS: Final = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
 
 
-def profile_hints(profile: Profile) -> ProfileHints:
-    """The registrations of a profile's plugins, in the order in which pods meet them. Raises InputError."""
+def profile_hints(profile: Profile, *, asks: bool = False) -> ProfileHints:
+    """The registrations of a profile's plugins, in the order in which pods meet them, and of extenders if it `asks`
+    any. Raises InputError."""
     rejecting = {one.name: one.plugin for point in _REJECTING_POINTS for one in profile.at(point)}
+    registrations = {name: _registrations(name, plugin) for name, plugin in rejecting.items()}
+    if asks:
+        registrations[EXTENDER] = None
     return ProfileHints(
-        registrations={name: _registrations(name, plugin) for name, plugin in rejecting.items()},
+        registrations=registrations,
         pre_enqueue=[(one.name, one.plugin.pre_enqueue) for one in profile.at("preEnqueue")],
     )
 

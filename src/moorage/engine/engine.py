@@ -127,6 +127,8 @@ def make_engine(
     config = config or default_config(known=registry.known, features=features)
     random = Random(seed)
     extenders = [Extender.of(one, place) for place, one in enumerate(config.extenders)]
+    # Those that may be ignored come last, so that what they say is not wasted on nodes the others refuse.
+    extenders.sort(key=lambda extender: extender.ignorable)
     runners = {}
     for profile in config.profiles:
         handle = Handle(snapshot, now=now, random=random, host=host, features=config.features)

@@ -2,14 +2,14 @@
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
-from contextlib import AsyncExitStack
 from types import TracebackType
 from typing import Protocol, Self
 
 from moorage.columns import PodInfo
+from moorage.config import Extender as ExtenderConfig
 from moorage.errors import ApiError, ExtenderError
 from moorage.extender import wire
-from moorage.extender.client import ExtenderClient, NodesInQuestion
+from moorage.extender.client import DEFAULT_BREAKER, ExtenderClient, NodesInQuestion, Observe, unobserved
 from moorage.framework.asking import (
     Answer,
     Broken,
@@ -38,17 +38,19 @@ class Extenders:
     def __init__(self, clients: Sequence[ExtenderClient], objects: WholeObjects) -> None:
         self._clients = clients
         self._objects = objects
-        self._stack = AsyncExitStack()
 
     async def __aenter__(self) -> Self:
-        for client in self._clients:
-            await self._stack.enter_async_context(client)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._stack.aclose()
+        await self.close()
+
+    async def close(self) -> None:
+        """Close what is kept open to them."""
+        for client in self._clients:
+            await client.close()
 
     async def ask(self, question: Question) -> Answer:
         """The answer, or Broken with what went wrong. Cancelled when nobody needs it any more."""
@@ -123,3 +125,18 @@ class Extenders:
             return NodesInQuestion(names)
         found = [(name, raw) for name in names if (raw := self._objects.node(name)) is not None]
         return NodesInQuestion([name for name, _ in found], [raw for _, raw in found])
+
+
+def make_clients(
+    configs: Sequence[ExtenderConfig],
+    *,
+    breaker: int = DEFAULT_BREAKER,
+    observe: Observe = unobserved,
+    source: str = "",
+) -> list[ExtenderClient]:
+    """A client for each configured extender. Raises InputError, which names `source` and the field."""
+    prefix = f"{source}: " if source else ""
+    return [
+        ExtenderClient(config, breaker=breaker, observe=observe, where=f"{prefix}extenders[{place}]")
+        for place, config in enumerate(configs)
+    ]

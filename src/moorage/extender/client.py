@@ -41,7 +41,8 @@ _SHOWN: Final = 200
 Observe = Callable[[str, str, str, float], None]
 
 
-def _ignore(_url: str, _verb: str, _outcome: str, _seconds: float) -> None: ...
+def unobserved(_url: str, _verb: str, _outcome: str, _seconds: float) -> None:
+    """Nobody counts requests."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +62,7 @@ class ExtenderClient:
         *,
         breaker: int = DEFAULT_BREAKER,
         answer_limit: int = ANSWER_LIMIT,
-        observe: Observe = _ignore,
+        observe: Observe = unobserved,
         now: Callable[[], float] = time.monotonic,
         where: str = "extenders",
     ) -> None:
@@ -91,6 +92,10 @@ class ExtenderClient:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Close the connections; a later request opens new ones."""
         await self._pool.close()
 
     async def filter(self, pod: wire.RawObject, nodes: NodesInQuestion) -> FilterAnswer:

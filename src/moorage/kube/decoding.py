@@ -5,7 +5,7 @@ an object that cannot be decoded becomes an `Unreadable` item, which names it an
 stops nothing else.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, TypeVar
 
 import msgspec
@@ -89,15 +89,21 @@ class _LooseObject(msgspec.Struct):
 
 
 class Decoder(Generic[T]):
-    """Decodes lists and watch events of one kind."""
+    """Decodes lists and watch events of one kind.
 
-    def __init__(self, kind: type[T]) -> None:
+    `keep` is shown each object that decodes with the whole of its text, of which the kind has only what it reads.
+    """
+
+    def __init__(self, kind: type[T], keep: Callable[[T, msgspec.Raw], None] | None = None) -> None:
         self._kind = kind
+        self._keep = keep
         self._event: msgspec.json.Decoder[WatchEvent[T]] = msgspec.json.Decoder(WatchEvent[kind])  # type: ignore[valid-type]
         self._list: msgspec.json.Decoder[_ListOf[T]] = msgspec.json.Decoder(_ListOf[kind])  # type: ignore[valid-type]
 
     def page(self, body: bytes) -> Page[T]:
         """One page of a list. Raises BadAnswer when it is no list at all."""
+        if self._keep is not None:
+            return self._page_item_by_item(body)
         try:
             answer = self._list.decode(body)
             return Page(answer.items or [], answer.metadata.resource_version, answer.metadata.continue_token)
@@ -116,6 +122,8 @@ class Decoder(Generic[T]):
 
     def event(self, line: bytes) -> WatchEvent[T] | Bookmark | Unreadable:
         """One line of a watch. Raises the StatusError that an ERROR event holds."""
+        if self._keep is not None:
+            return self._special_event(line)
         try:
             event = self._event.decode(line)
             if event.type in (ADDED, MODIFIED, DELETED):
@@ -143,7 +151,10 @@ class Decoder(Generic[T]):
 
     def _object(self, event_type: str, raw: msgspec.Raw) -> T | Unreadable:
         try:
-            return decode(bytes(raw), self._kind)
+            item = decode(bytes(raw), self._kind)
+            if self._keep is not None:
+                self._keep(item, raw)
+            return item
         except ObjectError as error:
             meta = _loose_metadata(raw)
             namespace, name = _text(meta.namespace), _text(meta.name)

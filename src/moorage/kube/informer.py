@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from typing import Any, Generic, Protocol, TypeVar
 
+import msgspec
+
 from moorage.errors import ObjectError
 from moorage.kube.decoding import DELETED, Decoder, T, Unreadable
 from moorage.kube.paths import Resource, resource_of
@@ -56,7 +58,8 @@ def log_malformed(error: ObjectError) -> None:
 class Informer(Generic[T]):
     """Follows the objects of one kind, in all namespaces or one.
 
-    `transform` may replace each object before anybody sees it (to share equal specs, say). `on_malformed` is told of
+    `transform` may replace each object before anybody sees it (to share equal specs, say). `keep` is shown each object
+    with the whole of its text, before anybody else and also where nothing of concern changed. `on_malformed` is told of
     objects that do not decode; the last good state of such an object stays until it is deleted.
 
     A kind of one's own (`PLURAL`) need not be served, nor one that `may_be_missing` (because other versions of the API
@@ -73,6 +76,7 @@ class Informer(Generic[T]):
         label_selector: str = "",
         field_selector: str = "",
         transform: Callable[[T], T] | None = None,
+        keep: Callable[[T, msgspec.Raw], None] | None = None,
         on_malformed: Callable[[ObjectError], None] = log_malformed,
         page_size: int = 500,
         inactivity: float = INACTIVITY,
@@ -89,7 +93,7 @@ class Informer(Generic[T]):
         selectors = {"labelSelector": label_selector, "fieldSelector": field_selector}
         self._target = Target(
             self.resource.path(namespace),
-            Decoder(kind),
+            Decoder(kind, keep),
             selectors={name: selector for name, selector in selectors.items() if selector},
             page_size=page_size,
             inactivity=inactivity,

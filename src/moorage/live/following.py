@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from moorage.cluster import ClusterState, NodeEvents, ObjectEvents, PodEvents, PodSharing
+from moorage.extender.keeping import KeptObjects
 from moorage.kube.informer import Informer
 from moorage.kube.transport import Client
 from moorage.objects import KubeObject, Node, Pod
@@ -41,7 +42,7 @@ class Wakes:
 
 
 class Informers:
-    """What is followed: pods, nodes, and the kinds that plugins read."""
+    """What is followed: pods, nodes, and the kinds that plugins read; whole ones are `kept` for extenders."""
 
     def __init__(
         self,
@@ -51,10 +52,23 @@ class Informers:
         pod_events: PodEvents,
         kinds: Iterable[type[KubeObject]],
         wake: Callable[[], None],
+        kept: KeptObjects | None = None,
     ) -> None:
-        self.pods = Informer(client, Pod, field_selector=LIVING_PODS, transform=PodSharing())
-        self.nodes = Informer(client, Node)
+        whole_pods = kept.pods if kept is not None else None
+        whole_nodes = kept.nodes if kept is not None else None
+        self.pods = Informer(
+            client,
+            Pod,
+            field_selector=LIVING_PODS,
+            transform=PodSharing(),
+            keep=whole_pods.keep if whole_pods is not None else None,
+        )
+        self.nodes = Informer(client, Node, keep=whole_nodes.keep if whole_nodes is not None else None)
         self.pods.add_handler(pod_events)
+        if whole_pods is not None:
+            self.pods.add_handler(whole_pods)
+        if whole_nodes is not None:
+            self.nodes.add_handler(whole_nodes)
         self.nodes.add_handler(NodeEvents(cluster.snapshot, queue))
         self.all: list[Informer[Any]] = [self.nodes, self.pods]
         for kind in kinds:

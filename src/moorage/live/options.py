@@ -7,9 +7,12 @@ from typing import Any, Final
 
 import msgspec
 
+from moorage.attempt.inquiries import MOST_ASKING
 from moorage.config import DEFAULT_FEATURES, Config, Features, LeaderElection, default_config, load_config
 from moorage.engine.engine import default_registry
 from moorage.errors import InputError
+from moorage.extender.asking import make_clients
+from moorage.extender.client import DEFAULT_BREAKER
 from moorage.framework.registry import Registry
 from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.election import ElectionSettings
@@ -34,6 +37,15 @@ class Serving:
 
 
 @dataclass(frozen=True)
+class Asking:
+    """How extenders are asked: how many questions are out at once, and after how many failures in a row one is left
+    alone for a while (0: never)."""
+
+    questions: int = MOST_ASKING
+    breaker: int = DEFAULT_BREAKER
+
+
+@dataclass(frozen=True)
 class Options:
     """Everything a process needs to know before it starts."""
 
@@ -41,6 +53,7 @@ class Options:
     registry: Registry
     access: ClusterAccess
     serving: Serving
+    asking: Asking
     #: The configuration as the user would write it in full.
     document: dict[str, Any] = field(repr=False)
 
@@ -68,6 +81,7 @@ def make_options(
     leader_election: dict[str, Any] | None = None,
     serving: Serving | None = None,
     features: Features = DEFAULT_FEATURES,
+    asking: Asking | None = None,
 ) -> Options:
     """Read the files and check everything that can be checked before the cluster is asked. Raises InputError.
 
@@ -78,13 +92,13 @@ def make_options(
         registry.register_named(reference)
     text = _read(config_file) if config_file is not None else None
     config = _with_flags(_load(text, config_file, registry, features), leader_election or {})
-    if config.extenders:
-        raise InputError("extenders are not supported yet: remove them", where=f"{config_file}: extenders")
+    make_clients(config.extenders, source=str(config_file))
     options = Options(
         config=config,
         registry=registry,
         access=load_access(config.client_connection.kubeconfig or kubeconfig, master=master),
         serving=serving or Serving(),
+        asking=asking or Asking(),
         document=complete_document(text, config.leader_election, features),
     )
     _ = options.election

@@ -100,6 +100,7 @@ async def run_until(options: Options, stopping: asyncio.Event) -> None:
             now=Clock(),
             seed=SystemRandom().getrandbits(64),
             may_act=elector.is_leader if elector else lambda: True,
+            asking=options.asking,
         )
         add_gauges(scheduler, elector)
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, log_state, scheduler)

@@ -8,13 +8,15 @@ from typing import Final
 from moorage.attempt.core import SchedulerCore
 from moorage.cluster import needed_kinds
 from moorage.config import Config
-from moorage.extender.asking import Extenders
+from moorage.extender.asking import Extenders, make_clients
+from moorage.extender.keeping import KeptObjects
 from moorage.framework.points import Starting
 from moorage.framework.registry import Registry
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
 from moorage.kube.transport import Client
 from moorage.live.following import Informers, tune_collector
+from moorage.live.options import Asking
 from moorage.live.reporting import Reporter
 from moorage.live.scheduling import SchedulingLoop, Wakening
 from moorage.live.world import LiveWorld
@@ -39,17 +41,29 @@ class Scheduler:
         now: Callable[[], float],
         seed: int,
         may_act: Callable[[], bool] = lambda: True,
-        extenders: Extenders | None = None,
+        asking: Asking | None = None,
     ) -> None:
         """`now` is wall-clock seconds that never go back. `may_act` is asked before every write: a process that lost
-        its lease stays still. `extenders` are those of the configuration, ready to be asked."""
+        its lease stays still. `asking` says how the extenders of the configuration are asked."""
         self.config = config
         self.metrics = SchedulerMetrics()
         connection = config.client_connection
         self.lanes = Lanes(client, qps=connection.qps, burst=connection.burst, may_act=may_act)
         self.reporter = Reporter(self.lanes, [profile.scheduler_name for profile in config.profiles])
+        asking, kept = asking or Asking(), None
+        if config.extenders:
+            names = {profile.scheduler_name for profile in config.profiles}
+            with_nodes = not all(one.node_cache_capable for one in config.extenders)
+            kept = KeptObjects(client, names, with_nodes=with_nodes)
+        clients = make_clients(config.extenders, breaker=asking.breaker, observe=self._observe_extender)
+        self.extenders = Extenders(clients, kept) if kept is not None else None
         self.world = LiveWorld(
-            client=client, lanes=self.lanes, reporter=self.reporter, observer=self.metrics, now=now, extenders=extenders
+            client=client,
+            lanes=self.lanes,
+            reporter=self.reporter,
+            observer=self.metrics,
+            now=now,
+            extenders=self.extenders,
         )
         wakening = Wakening()
         core = self.core = SchedulerCore(
@@ -59,6 +73,7 @@ class Scheduler:
             seed=seed,
             observe_hint=self._observe_hint,
             wake=wakening.wake,
+            questions=asking.questions,
         )
         self.loop = SchedulingLoop(attempts=core.attempts, under_way=core.under_way, wakening=wakening, now=now)
         #: Every instance of a plugin, with its name.
@@ -72,6 +87,7 @@ class Scheduler:
             core.pod_events,
             needed_kinds(self.plugins, core.queue.registered_actions()),
             wakening.wake,
+            kept,
         )
         self.synced = asyncio.Event()
         # What others look at.
@@ -102,6 +118,8 @@ class Scheduler:
             await asyncio.gather(*working, return_exceptions=True)
             await self.core.wind_up(WIND_UP if stopping.is_set() else 0.0)
         await self._drain()
+        if self.extenders is not None:
+            await self.extenders.close()
 
     async def _start_plugins(self) -> None:
         """Let plugins that have a `start` begin, once the cluster is known. One that fails is left to itself."""
@@ -122,6 +140,9 @@ class Scheduler:
 
     def _observe_hint(self, plugin: str, event: str, hint: str, seconds: float) -> None:
         self.metrics.hint_duration.observe(seconds, plugin, event, hint)
+
+    def _observe_extender(self, url: str, verb: str, outcome: str, seconds: float) -> None:
+        self.metrics.extender_duration.observe(seconds, url, verb, outcome)
 
     async def _drain(self) -> None:
         try:

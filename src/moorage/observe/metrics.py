@@ -81,6 +81,12 @@ class SchedulerMetrics:
             "How often the event loop was held up for seconds, by the plugin that held it (empty: none).",
             ("plugin",),
         )
+        self.extender_duration = Histogram(
+            "moorage_scheduler_extender_request_duration_seconds",
+            "Time extenders took to answer, by URL, by verb, and by how that ended.",
+            _CYCLE,
+            ("extender", "verb", "outcome"),
+        )
         self.gauges: list[Gauge] = []
 
     @property

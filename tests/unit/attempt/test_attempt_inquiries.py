@@ -169,6 +169,8 @@ def test_a_refusal_by_extenders_is_lifted_by_any_event() -> None:
     rig.pod(WEB)
     rig.settle()
     rig.give(Ask, passing())
+    # Any event: that its own condition is written is one, as for kube-scheduler. The same refusal writes nothing more.
+    rig.give(Ask, passing())
     found = rig.core.queue.find("default/web")
     assert found is not None
     assert found[1].rejecting_plugins == {"Extender"}
