@@ -44,7 +44,9 @@ class PluginError(MoorageError):
     """
 
     def __init__(self, plugin: str, point: str, message: str, *, where: str = "") -> None:
-        super().__init__(f'running {point} plugin "{plugin}": {message}' + (f" (at {where})" if where else ""))
+        # kube-scheduler words it differently at Filter than elsewhere.
+        running = f'"{plugin}" filter plugin' if point == "Filter" else f'{point} plugin "{plugin}"'
+        super().__init__(f"running {running}: {message}" + (f" (at {where})" if where else ""))
         self.plugin = plugin
         self.point = point
         self.where = where

@@ -201,13 +201,15 @@ class World:
     async def settled(self, scheduler: Scheduler) -> None:
         """Wait until the scheduler's cluster is the API server's, and no node holds more than it offers."""
 
+        snapshot = scheduler.cluster.snapshot
+
         async def faults() -> list[str]:
             nodes = _items(await self.client.get(resource_of("Node").path()), Node)
             pods = _items(await self.client.get(resource_of("Pod").path()), Pod)
             assumed = [f"pod {pod.key} is assumed" for pod in scheduler.cluster.assumed()]
             return [
                 *find_faults(scheduler.cluster, nodes, pods),
-                *overcommitted(scheduler.cluster.snapshot.nodes),
+                *overcommitted(snapshot.nodes, snapshot.resource_classes),
                 *assumed,
             ]
 

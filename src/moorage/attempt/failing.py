@@ -1,6 +1,8 @@
 """What becomes of a pod that got no node: back into the queue by cause, told to people, promised a node or not."""
 
 import logging
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from moorage.attempt import reporting
 from moorage.attempt.preempting import Evictions
@@ -8,6 +10,7 @@ from moorage.attempt.statuses import StatusWriter
 from moorage.attempt.world import POD_LOGGER, World
 from moorage.cluster import ClusterState
 from moorage.engine import Failure
+from moorage.errors import ApiError
 from moorage.queue import QueuedPod, SchedulingQueue
 
 pod_logger = logging.getLogger(POD_LOGGER)
@@ -48,6 +51,8 @@ class FailureHandler:
         if nomination is not None and victims:
             # Before the pod goes back: while its victims are being evicted, PreEnqueue keeps it out.
             self._evictions.begin(pod, nomination)
+        if failure.effect is not None:
+            self._world.spawn(_make_room(failure.effect))
         current = self._cluster.pending(pod.uid)
         if current is None:
             # Gone, or bound by somebody else: neither its place in the queue nor its status is ours to write.
@@ -63,3 +68,11 @@ class FailureHandler:
             message,
             None if nomination is None else nomination.node_name,
         )
+
+
+async def _make_room(effect: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """What PostFilter wants written. Where it cannot be, the pod is tried again like any other."""
+    try:
+        await effect()
+    except ApiError as refusal:
+        pod_logger.warning("no room was made: %s", refusal)

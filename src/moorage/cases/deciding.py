@@ -4,13 +4,17 @@ Each pod is decided on the cluster as it then is. One that finds a node is place
 counts there from then on, with its volumes reserved. One that finds none changes nothing.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from typing import Any
 
+from moorage.cases.claims import reserved_claims
 from moorage.cases.reading import as_case, read_config, read_gates, read_list, read_objects, read_text
+from moorage.cases.writing import CaseHost, MustWait, finish
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import with_gates
+from moorage.engine import Placement
 from moorage.engine.decision import Decision
 from moorage.engine.engine import default_registry, make_engine
 from moorage.errors import InputError
@@ -32,8 +36,11 @@ class ScheduleCase:
         schedule = read_list(case.get("schedule"), "case.schedule")
         self._pending = _pending(objects, [read_text(item, f"case.schedule[{i}]") for i, item in enumerate(schedule)])
         config = read_config(case.get("config"), registry, features)
+        self._binds = case.get("bind") is True
         snapshot = Snapshot.of(objects, features.request_rules)
-        self._engine = make_engine(snapshot, config, registry=registry, seed=seed)
+        self._objects = SnapshotObjects(snapshot, objects)
+        host = CaseHost(self._objects)
+        self._engine = make_engine(snapshot, config, registry=registry, seed=seed, host=host, features=features)
 
     def decisions(self) -> Iterator[Decision]:
         """Decide the pods in their order, placing each that finds a node."""
@@ -41,14 +48,76 @@ class ScheduleCase:
         for pod in self._pending:
             info = snapshot.info(pod)
             decision = self._engine.explain(info)
-            yield decision
             if decision.chosen:
-                self._place(info, decision.chosen)
+                decision = replace(decision, reserved=self._place(info, decision.chosen))
+            yield decision
 
-    def _place(self, pod: PodInfo, node_name: str) -> None:
-        refusal = self._engine.place_on(pod, node_name)
+    def _place(self, pod: PodInfo, node_name: str) -> dict[str, Any]:
+        placement = self._engine.reach(pod, node_name)
+        refusal = self._engine.place(placement)
         if refusal is not None:
             raise InputError(f"cannot be reserved on {node_name}: {refusal.message}", where=pod.key)
+        reserved = reserved_claims(placement.state)
+        if self._binds:
+            reserved.update(self._bind(placement))
+        return reserved
+
+    def _bind(self, placement: Placement) -> dict[str, Any]:
+        """Run PreBind of DynamicResources. Where it fails, the pod is nowhere again, and its claims are as before."""
+        plugin = self._engine.runner_of(placement.pod).profile.plugins.get("DynamicResources")
+        work = plugin.pre_bind(placement.state, placement.pod, placement.node_name) if plugin is not None else None
+        if work is None:
+            return {}
+        self._objects.remember()
+        try:
+            refusal = finish(work)
+        except MustWait:
+            return {"waits": True}
+        if refusal is None:
+            return {}
+        self._engine.runner_of(placement.pod).unreserve(placement.state, placement.pod, placement.node_name)
+        self._engine.forget(placement.pod.bound_to(placement.node_name))
+        self._objects.take_back()
+        return {"bindError": f'running PreBind plugin "DynamicResources": {refusal.message}'}
+
+
+class SnapshotObjects:
+    """The objects of a snapshot, as plugins write them."""
+
+    def __init__(self, snapshot: Snapshot, objects: Iterable[KubeObject]) -> None:
+        self._snapshot = snapshot
+        self._pods = {item.key: item for item in objects if isinstance(item, Pod)}
+        self._before: list[tuple[KubeObject, KubeObject | None]] = []
+
+    def get(self, kind: type[KubeObject], key: str) -> KubeObject | None:
+        """The object as it is now."""
+        return self._pods.get(key) if kind is Pod else self._snapshot.objects.get(kind, key)
+
+    def put(self, item: KubeObject) -> KubeObject:
+        """Make or replace an object."""
+        if isinstance(item, Pod):
+            self._pods[item.key] = item  # decided already: what its status says matters to nobody
+            return item
+        self._before.append((item, self.get(type(item), item.key)))
+        self._snapshot.objects.set(item)
+        return item
+
+    def drop(self, item: KubeObject) -> None:
+        """The object is gone."""
+        self._snapshot.objects.remove(item)
+
+    def remember(self) -> None:
+        """What is written from now on may be taken back."""
+        self._before = []
+
+    def take_back(self) -> None:
+        """Undo what was written."""
+        for written, before in reversed(self._before):
+            if before is None:
+                self._snapshot.objects.remove(written)
+            else:
+                self._snapshot.objects.set(before)
+        self._before = []
 
 
 def _pending(objects: list[KubeObject], schedule: list[str]) -> list[Pod]:

@@ -1,21 +1,21 @@
 """A script played: a whole scheduler on virtual time, on an API server that does nothing by itself."""
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
 from moorage.cases.reading import as_case, read_config, read_gates, read_list, read_objects, read_text
 from moorage.cases.script import Step, read_script
 from moorage.cases.server import Change, ScriptServer
+from moorage.cases.writing import CaseHost, finish
 from moorage.cluster import ClusterState, NodeEvents, ObjectEvents, PodEvents, profile_hints
-from moorage.columns import PodInfo, Snapshot
+from moorage.columns import Snapshot
 from moorage.config import DEFAULT_FEATURES, Config, Features
 from moorage.config.gates import with_gates
 from moorage.engine import Failure, Placement, make_engine
 from moorage.engine.engine import default_registry
 from moorage.errors import InputError
-from moorage.framework.handle import WaitingPod
 from moorage.framework.registry import Registry
 from moorage.framework.status import Code, Status
 from moorage.objects import Condition, KubeObject, Node, Pod
@@ -75,7 +75,7 @@ class _Play:
         self._clock = _Clock()
         self._server = ScriptServer(EPOCH)
         self._cluster = ClusterState(Snapshot(features.request_rules))
-        host = _Host()
+        host = CaseHost(self._server, lambda pods: self._queue.activate(pods))
         self._engine = make_engine(
             self._cluster.snapshot, config, registry=registry, seed=seed, now=self._clock.now, host=host
         )
@@ -89,7 +89,6 @@ class _Play:
             max_backoff=config.pod_max_backoff_seconds,
             features=features,
         )
-        host.queue = self._queue
         self._pods = PodEvents(self._cluster, self._queue, profiles, lambda _uid: False)
         self._nodes = NodeEvents(self._cluster.snapshot, self._queue)
         self._others: dict[type[KubeObject], ObjectEvents] = {}
@@ -172,6 +171,11 @@ class _Play:
                 refusal = Status(Code.WAIT, tuple(waits))
         if refusal is not None:
             raise InputError(f"was refused or held on {placement.node_name}: {refusal.message}", where=pod.key)
+        plugin = runner.profile.plugins.get("DynamicResources")
+        work = plugin.pre_bind(placement.state, pod, placement.node_name) if plugin is not None else None
+        failed = finish(work) if work is not None else None
+        if failed is not None:
+            raise InputError(f"its claims cannot be written: {failed.message}", where=pod.key)
         self._queue.done(pod.uid)
         self._server.bind(pod.pod, placement.node_name)
         cycle["bound"] = {pod.key: placement.node_name}
@@ -183,6 +187,8 @@ class _Play:
         if nomination is not None:
             failed["nominated"] = nomination.node_name
         cycle["failed"] = [failed]
+        if failure.effect is not None:
+            finish(failure.effect())
         if nomination is not None and nomination.victims:
             cycle["victims"] = sorted(victim.key for victim in nomination.victims)
             for victim in nomination.victims:
@@ -218,41 +224,3 @@ def _attempt(outcome: Placement | Failure) -> dict[str, str]:
     if isinstance(outcome, Placement):
         return {"pod": outcome.pod.key, "node": outcome.node_name}
     return {"pod": outcome.pod.key, "error" if outcome.is_error else "message": outcome.message}
-
-
-class _Host:
-    """What plugins may ask of the world of a script."""
-
-    queue: SchedulingQueue
-
-    def waiting_pods(self) -> Iterable[WaitingPod]:
-        """Nobody waits at Permit."""
-        return ()
-
-    def activate(self, pods: Iterable[PodInfo]) -> None:
-        """Move pods to the active queue at once."""
-        self.queue.activate(pods)
-
-    def activate_after(self, seconds: float, pods: Iterable[PodInfo]) -> None:
-        """Nothing happens in a script but what it says."""
-
-    async def bind(self, pod: PodInfo, node_name: str) -> None:
-        """The script binds what was decided; no plugin does."""
-        raise RuntimeError(f"no plugin binds pods in a script: {pod.key} to {node_name}")
-
-    async def sleep(self, seconds: float) -> None:
-        """A cycle takes no time."""
-        raise RuntimeError(f"time stands still in a cycle of a script: no plugin waits {seconds} s")
-
-    def is_preempting(self, _pod: PodInfo) -> bool:
-        """Victims are gone when the cycle ends."""
-        return False
-
-    def is_leaving(self, _pod: PodInfo) -> bool:
-        """Victims are gone when the cycle ends."""
-        return False
-
-    @property
-    def client(self) -> Any:
-        """There is none."""
-        raise RuntimeError("a script has no API server that plugins could talk to")

@@ -57,8 +57,10 @@ def check_quantities(tree: Any, path: str = "") -> None:
         for key, value in tree.items():
             at = f"{path}.{key}" if path else str(key)
             if key in _QUANTITY_MAPS and isinstance(value, Mapping):
-                for name, text in value.items():
-                    _check_quantity(text, f"{at}.{name}")
+                for name, entry in value.items():
+                    # A device's capacity is an object that holds its quantity.
+                    wrapped = isinstance(entry, Mapping) and "value" in entry
+                    _check_quantity(entry["value"] if wrapped else entry, f"{at}.{name}")
             elif at in _QUANTITIES:
                 _check_quantity(value, at)
             else:
@@ -75,7 +77,7 @@ _QUANTITIES = frozenset(("capacity", "maximumVolumeSize"))
 
 def _check_quantity(text: Any, where: str) -> None:
     try:
-        if text is not None:
+        if text is not None and not isinstance(text, Mapping):
             parse_quantity(text)
     except InputError as error:
         raise ObjectError(error.problem, where=where) from None

@@ -95,6 +95,15 @@ class ScriptServer:
             status = replace(status, nominated_node_name=nominated)
         self._set(replace(before, status=status))
 
+    def put(self, item: KubeObject) -> KubeObject:
+        """An object is made or replaced, whole."""
+        self._set(item)
+        return self._objects[type(item)][item.key]
+
+    def drop(self, item: KubeObject) -> None:
+        """An object is gone."""
+        self.delete(type(item), item.key)
+
     def get(self, kind: type[KubeObject], key: str) -> KubeObject | None:
         """The object as it is now."""
         return self._objects.get(kind, {}).get(key)

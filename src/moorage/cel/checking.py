@@ -9,6 +9,7 @@ from moorage.cel.functions.texts import compiled
 from moorage.cel.library import FUNCTIONS, Overload
 from moorage.cel.syntax import Call, Fold, Ident, ListOf, Literal, MapOf, Node, Select
 from moorage.cel.types import (
+    ANY,
     BOOL,
     DEVICE,
     DYN,
@@ -35,27 +36,32 @@ FIELDS: Mapping[str, Type] = {
     "attributes": map_of(STRING, map_of(STRING, DYN)),
     "capacity": map_of(STRING, map_of(STRING, QUANTITY)),
 }
+FIELDS_WITHOUT_LISTS: Mapping[str, Type] = {**FIELDS, "attributes": map_of(STRING, map_of(STRING, ANY))}
 _TYPE_NAMES = ("bool", "bytes", "double", "int", "uint", "string", "list", "map", "null_type", "type")
 _OPEN_LIST, _OPEN_MAP = list_of(DYN), map_of(DYN, DYN)
 _BASIC = {"int": INT, "bool": BOOL, "string": STRING, "null_type": NULL, **LITERALS}
 
 
-def check(node: Node, source: str) -> Type:
-    """Give every call its overloads; the type of the whole. Raises CompileError."""
-    checker = _Checker(source)
+def check(node: Node, source: str, *, lists: bool = True) -> Type:
+    """Give every call its overloads; the type of the whole. Without `lists` no attribute is one.
+
+    Raises CompileError.
+    """
+    checker = _Checker(source, FIELDS if lists else FIELDS_WITHOUT_LISTS)
     return checker.types.resolve(checker.check(node), final=True)
 
 
-def check_selector(node: Node, source: str) -> None:
+def check_selector(node: Node, source: str, *, lists: bool = True) -> None:
     """Check an expression that is to say yes or no. Raises CompileError."""
-    type_ = check(node, source)
+    type_ = check(node, source, lists=lists)
     if type_ != BOOL and not is_open(type_):
         raise NotASelector(f"must evaluate to bool or the unknown type, not {type_}", source)
 
 
 class _Checker:
-    def __init__(self, source: str) -> None:
+    def __init__(self, source: str, fields: Mapping[str, Type]) -> None:
         self._source = source
+        self._fields = fields
         self._scopes: list[dict[str, Type]] = [{"device": DEVICE}]
         self.types = Bindings()
 
@@ -109,9 +115,9 @@ class _Checker:
         if operand.name == "map":
             return operand.of[1]
         if operand == DEVICE:
-            if field not in FIELDS:
+            if field not in self._fields:
                 raise self._refuse(f"undefined field '{field}'", at)
-            return FIELDS[field]
+            return self._fields[field]
         if is_open(operand) or operand.is_variable:
             return DYN
         raise self._refuse(f"type '{operand}' does not support field selection", at)
@@ -288,7 +294,7 @@ class _Checker:
             first, second = (INT, over.of[0]) if node.second else (over.of[0], DYN)
         elif over.name == "map":
             first, second = over.of
-        elif is_open(over) or over.is_variable:
+        elif over == DYN or over.is_variable:
             first = second = DYN
         else:
             problem = "cannot be range of a comprehension (must be list, map, or dynamic)"

@@ -15,13 +15,16 @@ from moorage.values.quantity import parse_quantity
 
 
 class Selector:
-    """A compiled expression over one device. Raises CompileError if it is none."""
+    """A compiled expression over one device. Raises CompileError if it is none.
 
-    def __init__(self, expression: str) -> None:
+    Without `lists` no attribute is one, as before v1.37: what walks an attribute does not compile.
+    """
+
+    def __init__(self, expression: str, *, lists: bool = True) -> None:
         self.expression = expression
         try:
             tree = parse(expression)
-            check_selector(tree, expression)
+            check_selector(tree, expression, lists=lists)
             planner = Planner()
             self._run = planner.plan(tree)
         except EvaluationError as problem:
@@ -50,10 +53,10 @@ class Selector:
 
 
 @lru_cache(maxsize=1024)
-def selector(expression: str) -> Selector | CompileError:
+def selector(expression: str, *, lists: bool = True) -> Selector | CompileError:
     """The selector of an expression, or why there is none."""
     try:
-        return Selector(expression)
+        return Selector(expression, lists=lists)
     except CompileError as problem:
         return problem
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from moorage.cluster.state import ClusterState
 from moorage.columns import NodeInfo
+from moorage.columns.devices import ResourceClasses
 from moorage.objects import Node, Pod
 from moorage.values.requests import PODS
 
@@ -13,12 +14,13 @@ def find_faults(cluster: ClusterState, nodes: Iterable[Node], pods: Iterable[Pod
     return [*_node_faults(cluster, nodes), *_pod_faults(cluster, pods), *_sum_faults(cluster)]
 
 
-def overcommitted(nodes: Iterable[NodeInfo]) -> list[str]:
-    """The nodes whose pods ask for more than they offer."""
+def overcommitted(nodes: Iterable[NodeInfo], classes: ResourceClasses | None = None) -> list[str]:
+    """The nodes whose pods ask for more than they offer; what `classes` stand for is offered by devices."""
     faults = []
     for node in nodes:
         for name, amount in node.requested.items():
-            if amount > node.allocatable.get(name, 0):
+            by_devices = classes is not None and classes.get(name) is not None and not node.allocatable.get(name, 0)
+            if amount > node.allocatable.get(name, 0) and not by_devices:
                 faults.append(f"node {node.name}: {amount} of {name} requested, {node.allocatable.get(name, 0)} there")
         if len(node.pods) > node.allocatable.get(PODS, 0):
             faults.append(f"node {node.name}: {len(node.pods)} pods, {node.allocatable.get(PODS, 0)} allowed")

@@ -8,10 +8,14 @@ from moorage.objects import (
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
+    DeviceClass,
+    DeviceTaintRule,
     KubeObject,
     PersistentVolume,
     PersistentVolumeClaim,
     PodGroup,
+    ResourceClaim,
+    ResourceSlice,
     StorageClass,
     VolumeAttachment,
 )
@@ -27,6 +31,9 @@ RESOURCE_OF: Final[dict[type[KubeObject], Resource]] = {
     CSIStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
     VolumeAttachment: Resource.VOLUME_ATTACHMENT,
     PodGroup: Resource.POD_GROUP,
+    ResourceClaim: Resource.RESOURCE_CLAIM,
+    ResourceSlice: Resource.RESOURCE_SLICE,
+    DeviceClass: Resource.DEVICE_CLASS,
 }
 
 
@@ -39,6 +46,7 @@ class ObjectEvents:
         self._resource = RESOURCE_OF.get(kind)
         if Resource.of(kind) in queue.registered_actions():
             self._resource = Resource.of(kind)
+        self._is_taint_rule = kind is DeviceTaintRule
 
     def added(self, new: KubeObject) -> None:
         """An object appeared."""
@@ -66,7 +74,10 @@ class ObjectEvents:
             self._queue.set_group(_queued_group(new))
 
     def _tell(self, action: Action, old: KubeObject | None, new: KubeObject | None) -> None:
-        if self._resource is not None:
+        if self._is_taint_rule:
+            # Nobody waits for rules: what they do to slices is the news.
+            self._queue.move_on_event(ClusterEvent(Resource.RESOURCE_SLICE, Action.UPDATE), None, None)
+        elif self._resource is not None:
             self._queue.move_on_event(ClusterEvent(self._resource, action), old, new)
 
 

@@ -2,12 +2,22 @@
 
 from collections.abc import Iterable, Mapping
 
+from moorage.columns.devices import Claims, Inventory, ResourceClasses
 from moorage.columns.nominations import Nominations
 from moorage.columns.pods import PodIndex, PodInfo
 from moorage.columns.store import ObjectStore
 from moorage.columns.table import NodeTable
 from moorage.columns.tentative import Tentative, UndoLog
-from moorage.objects import KubeObject, Namespace, Node, Pod
+from moorage.objects import (
+    DeviceClass,
+    DeviceTaintRule,
+    KubeObject,
+    Namespace,
+    Node,
+    Pod,
+    ResourceClaim,
+    ResourceSlice,
+)
 from moorage.values.requests import DEFAULT_RULES, RequestRules
 
 _NO_LABELS: Mapping[str, str] = {}
@@ -21,6 +31,13 @@ class Snapshot:
         self.pods = PodIndex(rules)
         self.objects = ObjectStore()
         self.nominations = Nominations()
+        self.inventory = Inventory()
+        self.claims = Claims(self.inventory.touch)
+        self.resource_classes = ResourceClasses()
+        self.objects.follow(ResourceClaim, self.claims)
+        self.objects.follow(ResourceSlice, self.inventory)
+        self.objects.follow(DeviceTaintRule, self.inventory)
+        self.objects.follow(DeviceClass, self.resource_classes)
         #: Where changes are written down while a tentative block is open: other maps may join.
         self.undo: UndoLog | None = None
 
@@ -29,7 +46,7 @@ class Snapshot:
 
         At its end everything is as before, unless `t.keep()` was called. Nodes themselves may not change inside.
         """
-        return Tentative(self, self.nodes, self.nominations, self.objects)
+        return Tentative(self, self.nodes, self.nominations, self.objects, self.claims)
 
     @classmethod
     def of(cls, objects: Iterable[KubeObject], rules: RequestRules = DEFAULT_RULES) -> "Snapshot":

@@ -4,12 +4,26 @@ An assumed object stands in for the API server's version of it until that versio
 """
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from moorage.columns.tentative import UndoLog
 from moorage.objects import KubeObject
 
 T = TypeVar("T", bound=KubeObject)
+
+
+class Follower(Protocol):
+    """Is told of every object of a kind, in the order in which they come."""
+
+    @property
+    def undoes(self) -> bool:
+        """Whether it finds its own way back at the end of a tentative block."""
+
+    def set(self, item: KubeObject) -> None:
+        """An object came or changed."""
+
+    def remove(self, item: KubeObject) -> None:
+        """An object is gone."""
 
 
 class ObjectStore:
@@ -20,7 +34,12 @@ class ObjectStore:
         self._assumed: dict[type[KubeObject], dict[str, KubeObject]] = {}
         self._versions: dict[type[KubeObject], int] = {}
         self.undo: UndoLog | None = None
+        self._followers: dict[type[KubeObject], Follower] = {}
         self._indexes: dict[tuple[type[KubeObject], Callable[..., str]], tuple[int, dict[str, list[KubeObject]]]] = {}
+
+    def follow(self, kind: type[KubeObject], follower: Follower) -> None:
+        """Tell somebody of every object of a kind from now on."""
+        self._followers[kind] = follower
 
     def set(self, item: KubeObject) -> None:
         """Add or replace an object, as the API server has it now."""
@@ -31,14 +50,16 @@ class ObjectStore:
         self._objects[kind][key] = item
         if before is None or before.metadata.resource_version != item.metadata.resource_version:
             self._assumed.get(kind, {}).pop(key, None)
+        self._tell(kind, before, item)
         self._moved(kind)
 
     def remove(self, item: KubeObject) -> None:
         """The object is gone from the API server."""
         kind = type(item)
         self._save(kind, item.key, whole=True)
-        self._objects.get(kind, {}).pop(item.key, None)
+        before = self._objects.get(kind, {}).pop(item.key, None)
         self._assumed.get(kind, {}).pop(item.key, None)
+        self._tell(kind, before, None)
         self._moved(kind)
 
     def assume(self, item: KubeObject) -> None:
@@ -86,6 +107,18 @@ class ObjectStore:
     def version(self, kind: type[KubeObject]) -> int:
         """Moves with every change to objects of the kind."""
         return self._versions.get(kind, 0)
+
+    def _tell(self, kind: type[KubeObject], before: KubeObject | None, after: KubeObject | None) -> None:
+        """Tell who follows the kind, and tell the way back when that is gone."""
+        follower = self._followers.get(kind)
+        if follower is None:
+            return
+        if after is not None:
+            follower.set(after)
+        elif before is not None:
+            follower.remove(before)
+        if self.undo is not None and not follower.undoes:
+            self.undo.record(lambda: self._tell(kind, after, before))
 
     def _moved(self, kind: type[KubeObject]) -> None:
         self._versions[kind] = self._versions.get(kind, 0) + 1

@@ -291,11 +291,20 @@ WorkloadWithJob                                      | alpha off             | a
 
 OWN: Final = """
 gate                       | 1.36    | 1.37    | where it is on
+AllKeepsFullDevices        | own off | own on  | mode All lists devices that others have filled
 AnyAntiAffinityWakes       | own off | own on  | one anti-affinity term that matched wakes a pod, not all of them
 BindingRetries             | own off | own on  | a binding is tried again if the API server is away or breaks
+CelErrorsNameDevices       | own off | own on  | errors of device selectors name the device
+ClaimConfigOnce            | own off | own on  | a claim's configuration is handed on once, not per request
 ClaimDeletionWakes         | own off | own on  | DynamicResources reacts to claims that are deleted
+CompatibilityGroupsHide    | own off | own on  | slices with compatibility groups are hidden
+CountersByNodeRule         | own off | own on  | slices with counters concern the nodes their rule names
+DeviceLimitByRequest       | own off | own on  | the request that exceeds 32 devices is named
+DistinctDevices            | own off | own on  | distinctAttribute holds between all devices
 FirstBrokenBudgetCounts    | own off | own on  | a victim is charged to budgets up to the first it breaks
 ImageVolumesCount          | own off | own on  | image volumes raise ImageLocality's upper threshold
+InFlightUntilBound         | own off | own on  | claims are in flight until PreBind has ended
+ListsInSelectors           | own off | own on  | device selectors see attributes that are lists
 NamespaceSelectorsUnrolled | own off | own on  | a pod's terms match the namespaces they select, no others
 NodeNamePreFilter          | own off | own on  | NodeName comes first and has a PreFilter
 NodeTaintsWakeAll          | own on  | own off | taints wake what any plugin refused that waits for nodes
@@ -305,7 +314,9 @@ PodGroupsBeta              | own off | own on  | groups are of scheduling.k8s.io
 PreemptionMessage          | own off | own on  | DefaultPreemption says how many victims it found where
 QueuedPodGroups            | own off | own on  | a group waits in the queue as one entity
 ResizeTotals               | own off | own on  | a pod being resized needs the largest of three totals
+SharesChargedOnce          | own off | own on  | shares without amounts count as use of counters
 SilentClaimPostFilter      | own off | own on  | DynamicResources' PostFilter is silent if it did nothing
+StrictCapacity             | own off | own on  | capacities that cannot be worked out are errors
 VictimStartTimeOnce        | own off | own on  | victims not yet started keep the order of the node's pods
 """
 

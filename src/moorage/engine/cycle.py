@@ -26,9 +26,9 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
 from moorage.framework.filtering import Search
 from moorage.framework.lifting import OutOfRange
-from moorage.framework.points import Nomination, Scores
+from moorage.framework.points import Nomination, PostFilterAnswer, Scores
 from moorage.framework.scoring import best_rows, one_of_the_best
-from moorage.framework.status import Code, Status
+from moorage.framework.status import Code
 
 NO_NODES = "no nodes available to schedule pods"
 EXTENDER = "Extender"
@@ -291,14 +291,16 @@ class Cycle:
             plugins.add(EXTENDER)
         if rejection is not None and rejection.plugin:
             plugins.add(rejection.plugin)
-        nomination, post_filter_message = self._post_filter(statuses)
+        answer = self._post_filter(statuses)
         return Failure(
             self.pod,
             message,
-            post_filter_message=post_filter_message,
+            post_filter_message=answer.status.message if answer.status is not None else "",
             plugins=frozenset(plugins),
             pending=frozenset(statuses.plugins(Code.PENDING)),
-            nomination=nomination,
+            nomination=answer.nomination,
+            effect=answer.effect,
+            deallocated=answer.deallocated,
             pre_filter=rejection,
             statuses=statuses,
             next_start=self._next_start,
@@ -318,12 +320,11 @@ class Cycle:
         columns.last_failure = None if has_room else (key, failure)
         return failure
 
-    def _post_filter(self, statuses: NodeStatuses) -> tuple[Nomination | None, str]:
-        """What PostFilter makes of it: a nomination to set, clear or leave, and what it has to say."""
+    def _post_filter(self, statuses: NodeStatuses) -> PostFilterAnswer:
+        """What PostFilter makes of it."""
         if not self.runner.profile.post_filters:
-            return Nomination(""), ""
+            return PostFilterAnswer(None, Nomination(""))
         answer = self.runner.post_filter(self.search.state, self.pod, statuses)
         if self._inquiry is not None:
             self._inquiry.insist()
-        status: Status | None = answer.status
-        return answer.nomination, status.message if status is not None else ""
+        return answer

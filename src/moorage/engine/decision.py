@@ -15,6 +15,8 @@ class Preemption:
     node: str
     victims: tuple[str, ...]
     message: str = ""
+    #: A claim that is given back, `namespace/name`.
+    deallocated: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +40,8 @@ class Decision:
     error: MoorageError | None = field(default=None, compare=False)
     pre_filter: Status | None = None
     preemption: Preemption | None = None
+    #: What was reserved and written where the pod was placed: claims with their devices, as recorded cases tell it.
+    reserved: Mapping[str, Any] = field(default_factory=dict)
     #: Extenders that would have a say but were not asked, by name: their refusals and scores are not in here.
     unasked: tuple[str, ...] = ()
 
@@ -63,6 +67,7 @@ class Decision:
             data["message"] = self.message
         if self.is_error:
             data["error"] = self.message
+        data.update(self.reserved)
         if self.preemption is not None:
             data["preemption"] = [_preemption_data(self.preemption)]
         if self.unasked:
@@ -76,6 +81,8 @@ def _status_data(status: Status) -> dict[str, Any]:
 
 def _preemption_data(preemption: Preemption) -> dict[str, Any]:
     data: dict[str, Any] = {"node": preemption.node, "victims": list(preemption.victims)}
+    if preemption.deallocated:
+        data["deallocated"] = preemption.deallocated
     if preemption.message:
         data["message"] = preemption.message
     return data

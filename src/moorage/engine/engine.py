@@ -107,9 +107,13 @@ class Engine:
 
     def place_on(self, pod: PodInfo, node_name: str) -> Status | None:
         """Place a pod on a node that was chosen without a cycle that could be placed (`decide` explains only)."""
+        return self.place(self.reach(pod, node_name))
+
+    def reach(self, pod: PodInfo, node_name: str) -> Placement:
+        """A placement on a node that was chosen without a cycle, to be placed."""
         cycle = Cycle(self.runner_of(pod), pod, self._upcoming(may_ask=False))
         cycle.begin()
-        return self.place(Placement(pod, node_name, cycle.reach(node_name), 1))
+        return Placement(pod, node_name, cycle.reach(node_name), 1)
 
 
 def make_engine(

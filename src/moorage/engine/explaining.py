@@ -67,9 +67,9 @@ def _refused(runner: Runner, failure: Failure) -> Decision:
             # Who is going already is not evicted again.
             evicted = (victim for victim in nomination.victims if not victim.pod.is_terminating)
             victims = tuple(sorted(victim.key for victim in evicted))
-            preemption = Preemption(nomination.node_name, victims)
+            preemption = Preemption(nomination.node_name, victims, deallocated=failure.deallocated)
         else:
-            preemption = Preemption("", (), failure.post_filter_message)
+            preemption = Preemption("", (), failure.post_filter_message, failure.deallocated)
     return Decision(
         failure.pod.key,
         rejected=rejected,

@@ -1,6 +1,8 @@
 """How a scheduling cycle ends: with a place for the pod, or with the reasons why there is none."""
 
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
+from typing import Any
 
 from moorage.columns import PodInfo
 from moorage.errors import MoorageError
@@ -41,6 +43,9 @@ class Failure:
     pending: frozenset[str] = frozenset()
     #: A node promised by preemption and its victims; without a node name: clear the promise; None: leave it.
     nomination: Nomination | None = None
+    #: What a PostFilter plugin wants written, and the claim that is given back by it, `namespace/name`.
+    effect: Callable[[], Coroutine[Any, Any, None]] | None = field(default=None, repr=False, compare=False)
+    deallocated: str = ""
     #: PreFilter's rejection, if that ended the search.
     pre_filter: Status | None = None
     statuses: NodeStatuses | None = field(default=None, repr=False)

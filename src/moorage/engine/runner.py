@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Hashable, Sequence
+from dataclasses import replace
 
 from moorage.columns import PodInfo, Snapshot
 from moorage.engine.outcome import Placement
@@ -45,17 +46,21 @@ class Runner:
         """Run PostFilter until one plugin makes room or breaks; rejections are collected."""
         reasons: list[str] = []
         nomination: Nomination | None = None
+        written = PostFilterAnswer(None)
         for one in self.profile.post_filters:
             with blame(one.name, "PostFilter"):
                 answer = post_filter_verdict(one.name, one.plugin, one.plugin.post_filter(state, pod, statuses))
             if answer.status is None or answer.status.is_success:
-                return answer
+                return replace(answer, effect=written.effect, deallocated=written.deallocated)
             if answer.status.code is not Code.UNSCHEDULABLE:
                 return PostFilterAnswer(answer.status.by(one.name))
             reasons += answer.status.reasons
+            if answer.effect is not None:
+                written = answer
             if answer.nomination is not None:
                 nomination = answer.nomination
-        return PostFilterAnswer(Status(Code.UNSCHEDULABLE, tuple(reasons)), nomination)
+        status = Status(Code.UNSCHEDULABLE, tuple(reasons))
+        return PostFilterAnswer(status, nomination, written.effect, written.deallocated)
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run Reserve; on any failure everything is unreserved and the status returned."""

@@ -24,6 +24,7 @@ from moorage.framework.profile import Named
 from moorage.framework.status import Code, Status
 from moorage.kube.errors import AnswerLost, NotFound, Unreachable
 from moorage.kube.lanes import Lanes
+from moorage.kube.objects import ClientObjects
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import Client
 from moorage.objects import Pod, decode
@@ -34,11 +35,11 @@ _UNREACHABLE_DELAY: Final = 1.0
 _PODS = resource_of("Pod")
 
 
-class BindHost:
+class BindHost(ClientObjects):
     """What plugins may ask of an extender's process: to bind, to sleep, and the API client. There is no queue."""
 
     def __init__(self, client: Client, lanes: Lanes) -> None:
-        self._client = client
+        super().__init__(client)
         self._lanes = lanes
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
@@ -77,11 +78,6 @@ class BindHost:
     def is_leaving(self, pod: PodInfo) -> bool:
         """Only what the pod itself says is known."""
         return pod.pod.is_terminating
-
-    @property
-    def client(self) -> Client:
-        """The API client."""
-        return self._client
 
 
 class NotBound(MoorageError):

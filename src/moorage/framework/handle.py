@@ -1,8 +1,8 @@
 """What a plugin may ask of the world."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from random import Random
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeVar
 
 from moorage.columns import NodeInfo, PodInfo, Snapshot
 from moorage.config.gates import DEFAULT_FEATURES, Features
@@ -10,6 +10,9 @@ from moorage.framework.asking import Victims
 from moorage.framework.chance import CycleRandom
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Status
+from moorage.objects import KubeObject
+
+Kind = TypeVar("Kind", bound=KubeObject)
 
 
 class FilterRunner(Protocol):
@@ -82,6 +85,24 @@ class Host(Protocol):
 
     def is_leaving(self, pod: PodInfo) -> bool:
         """Whether the pod is being evicted at this moment, or going anyway."""
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have something awaited beside what goes on. What it raises is logged: nobody waits for it."""
+
+    async def read(self, kind: type[Kind], name: str, namespace: str = "") -> Kind:
+        """An object as the API server has it now. Raises ApiError."""
+
+    async def create(self, item: Kind) -> Kind:
+        """Make an object; answers it as the API server keeps it. Raises ApiError."""
+
+    async def patch(self, item: Kind, patch: Mapping[str, Any], *, subresource: str = "") -> Kind:
+        """Merge into that very object; answers it as it now is. Raises ApiError.
+
+        With metadata.resourceVersion in the patch, somebody else's change meanwhile is a conflict (409).
+        """
+
+    async def delete(self, item: KubeObject) -> None:
+        """Delete that very object. Raises ApiError."""
 
     @property
     def client(self) -> Any:

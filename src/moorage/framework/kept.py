@@ -215,20 +215,26 @@ class KeptClasses:
         self._profile = profile
         self._nodes = nodes
         self._columns: OrderedDict[PodClass, ClassColumns] = OrderedDict()
+        #: Plugins whose answers depend on more than the node and its pods: they say when that has changed.
+        self._kept_while = [one.kept_while for one in profile.plugins.values() if hasattr(one, "kept_while")]
+        self._stamps: dict[PodClass, list[object]] = {}
 
     def of(self, pod: PodInfo) -> ClassColumns:
         """The columns of the pod's class, up to date."""
+        stamp = [one(pod) for one in self._kept_while]
         columns = self._columns.get(pod.pod_class)
-        if columns is None:
+        if columns is None or self._stamps[pod.pod_class] != stamp:
+            self._stamps[pod.pod_class] = stamp
             columns = self._columns[pod.pod_class] = ClassColumns(self._profile, pod, self._nodes)
             while len(self._columns) > max(16, min(MOST_CLASSES, MOST_CELLS // self._nodes.capacity)):
-                self._columns.popitem(last=False)
+                gone, _ = self._columns.popitem(last=False)
+                del self._stamps[gone]
         else:
             self._columns.move_to_end(pod.pod_class)
         try:
             columns.catch_up()
         except PluginError:
-            del self._columns[pod.pod_class]  # nothing half done is kept
+            del self._columns[pod.pod_class], self._stamps[pod.pod_class]  # nothing half done is kept
             raise
         return columns
 

@@ -10,7 +10,7 @@ both, each is used where it is quicker, so they must agree.
 """
 
 import enum
-from collections.abc import Awaitable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
@@ -71,6 +71,9 @@ class PostFilterAnswer:
 
     status: Status | None
     nomination: Nomination | None = None
+    #: What has to be written so that room is made, and the claim that is given back by it, `namespace/name`.
+    effect: Callable[[], Coroutine[Any, Any, None]] | None = None
+    deallocated: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -73,6 +73,7 @@ _TABLE = [
     Resource("ResourceClaim", *_CLAIMS, "resourceclaims"),
     Resource("ResourceClaimTemplate", *_CLAIMS, "resourceclaimtemplates"),
     Resource("ResourceSlice", *_CLAIMS, "resourceslices", namespaced=False),
+    Resource("DeviceTaintRule", *_CLAIMS, "devicetaintrules", namespaced=False),
     Resource("DeviceClass", *_CLAIMS, "deviceclasses", namespaced=False),
     Resource("Lease", "coordination.k8s.io", "v1", "leases"),
     Resource("Event", "events.k8s.io", "v1", "events"),

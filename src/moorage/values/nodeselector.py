@@ -45,6 +45,14 @@ class TermSelector:
 
     terms: tuple[Term, ...]
 
+    @property
+    def only_name(self) -> str | None:
+        """The one node that can match by its name, None where it is not that simple."""
+        if len(self.terms) != 1 or self.terms[0].labels or len(self.terms[0].names) != 1:
+            return None
+        (name,) = self.terms[0].names
+        return next(iter(name.values)) if name.operator == "In" and len(name.values) == 1 else None
+
     def matches(self, node_name: str, labels: Labels) -> bool:
         """Whether some term matches the node."""
         return any(term.matches(node_name, labels) for term in self.terms)

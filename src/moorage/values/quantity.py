@@ -70,3 +70,48 @@ def _ceil_div(number: int, by: int) -> int:
 
 def _shift(digits: int, power: int) -> int:
     return digits * 10**power if power >= 0 else _ceil_div(digits, 10**-power)
+
+
+#: How a quantity is spelled: with powers of 1,000, of 1,024, or of ten.
+DECIMAL, BINARY, EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
+_DECIMAL_NAMES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_BINARY_NAMES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
+
+
+def format_of(text: str | int | float) -> str:
+    """How a quantity is spelled."""
+    spelled = str(text)
+    if spelled.endswith("i"):
+        return BINARY
+    return EXPONENT if "e" in spelled or ("E" in spelled and not spelled.endswith("E")) else DECIMAL
+
+
+def is_beyond(text: str | int | float) -> bool:
+    """Whether a quantity is larger than any int64, so that `parse_quantity` has capped it."""
+    form = _FORM.fullmatch(str(text))
+    if form is None or form["sign"] == "-":
+        return False
+    scale = _SUFFIXES.get(form["suffix"])
+    digits = int((form["whole"] or "0") or "0")
+    if scale is None:
+        exponent = min(_EXPONENT_LIMIT, int(form["suffix"][1:]))
+        return bool(digits * 10 ** max(0, exponent) > MAX_INT64)
+    return bool(digits * scale > MAX_INT64 * ONE)
+
+
+def canonical(nano: int, form: str) -> str:
+    """A quantity as Kubernetes writes it in one of the three ways."""
+    # The smallest int64 has no positive twin to be taken apart.
+    if form == BINARY and nano % ONE == 0 and abs(nano) >= 1024 * ONE and nano != (-MAX_INT64 - 1) * ONE:
+        value, power = nano // ONE, 0
+        while value % 1024 == 0 and power < len(_BINARY_NAMES) - 1:
+            value, power = value // 1024, power + 1
+        return f"{value}{_BINARY_NAMES[power]}"
+    exponent = -9
+    while exponent < 18 and nano % 1000 == 0 and nano:
+        nano, exponent = nano // 1000, exponent + 3
+    if not nano:
+        return "0"
+    if form == EXPONENT:
+        return f"{nano}e{exponent}" if exponent else str(nano)
+    return f"{nano}{_DECIMAL_NAMES[exponent]}"

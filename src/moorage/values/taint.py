@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from moorage.objects import Taint, Toleration
+from moorage.objects import DeviceTaint, Taint, Toleration
 
 NO_SCHEDULE = "NoSchedule"
 NO_EXECUTE = "NoExecute"
@@ -24,6 +24,11 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
             return True
         case _:  # Lt and Gt exist only behind a feature gate that is off
             return False
+
+
+def tolerates_device(toleration: Toleration, taint: DeviceTaint) -> bool:
+    """The same for a taint of a device."""
+    return tolerates(toleration, Taint(key=taint.key, value=taint.value, effect=taint.effect))
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:

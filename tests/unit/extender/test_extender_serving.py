@@ -118,7 +118,7 @@ class TestAnswers:
 
     async def test_a_plugin_that_breaks(self, service: ExtenderService) -> None:
         answer = await asked(service, "filter", whole(node("a", answer="break")))
-        assert 'running Filter plugin "ByLabel": RuntimeError: out of luck' in answer["Error"]
+        assert 'running "ByLabel" filter plugin: RuntimeError: out of luck' in answer["Error"]
         assert answer["NodeNames"] is None
         reply = await service.answer("prioritize", json.dumps(whole(node("a", score="900"))).encode())
         assert reply.status == 500

@@ -24,6 +24,11 @@ from moorage.testing import a_pod
 POD = Snapshot().info(a_pod().build())
 
 
+def _named(point: str, plugin: str) -> str:
+    """As kube-scheduler names the plugin that broke."""
+    return f'"{plugin}" filter plugin' if point == "Filter" else f'{point} plugin "{plugin}"'
+
+
 class Plugin:
     """Serves every point; nobody calls it here."""
 
@@ -59,7 +64,7 @@ def test_a_status_is_allowed_or_breaks_the_attempt(point: str, code: Code) -> No
         answer = verdict("Some", Plugin(), point, status)
         assert answer is None or (answer.code, answer.plugin) == (code, "" if code is Code.SKIP else "Some")
     else:
-        with pytest.raises(PluginError, match=f'^running {point} plugin "Some": because') as raised:
+        with pytest.raises(PluginError, match=f"^running {_named(point, 'Some')}: because") as raised:
             verdict("Some", Plugin(), point, status)
         # An error said on purpose is no mistake that has a line.
         assert (raised.value.where == "") == (code is Code.ERROR or not hasattr(Plugin, CONTRACTS[point].method))

@@ -26,6 +26,11 @@ NODES = tuple(a_node(f"n{number}") for number in range(8))
 FULL = tuple(a_node(f"n{number}").allocatable(cpu="0") for number in range(8))
 
 
+def _named(point: str) -> str:
+    """As kube-scheduler names the plugin that broke."""
+    return '"Broken" filter plugin' if point == "Filter" else f'{point} plugin "Broken"'
+
+
 def plugin(**members: Any) -> type:
     """A plugin class with these methods and attributes."""
 
@@ -138,10 +143,10 @@ def test_the_cycle_fails_and_names_the_plugin(name: str) -> None:
     outcome = engine.schedule(info(engine))
     assert isinstance(outcome, Failure)
     assert outcome.is_error
-    assert outcome.message.startswith(f'running {point} plugin "Broken": ')
+    assert outcome.message.startswith(f"running {_named(point)}: ")
     decision = engine.explain(info(engine))
     assert decision.is_error
-    assert decision.message.startswith(f'running {point} plugin "Broken": ')
+    assert decision.message.startswith(f"running {_named(point)}: ")
     assert decision.as_data()["error"] == decision.message
 
 
@@ -156,7 +161,7 @@ def test_post_filter(members: dict[str, Any], point: str) -> None:
     engine = scheduler(members, FULL).engine
     outcome = engine.schedule(info(engine))
     assert isinstance(outcome, Failure)
-    assert outcome.message.startswith(f'running {point} plugin "Broken": ')
+    assert outcome.message.startswith(f"running {_named(point)}: ")
 
 
 def test_an_error_of_post_filter_is_told_beside_the_reasons() -> None:
@@ -173,7 +178,7 @@ def test_what_was_raised_and_where_is_in_the_message() -> None:
     assert isinstance(outcome, Failure)
     line = raising.__code__.co_firstlineno + 1
     where = f"framework/test_broken_plugins.py:{line}"
-    assert outcome.message == f'running Filter plugin "Broken": ZeroDivisionError: by zero (at {where})'
+    assert outcome.message == f'running "Broken" filter plugin: ZeroDivisionError: by zero (at {where})'
 
 
 @pytest.mark.parametrize("nodes", [NODES, NODES[:2]])

@@ -12,7 +12,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.points import MAX_SCORE, Scope, Scores
 from moorage.framework.status import SKIP, Status
-from moorage.plugins.node_resources.demand import Amounts, Demand, Share, ShareColumn, all_offered
+from moorage.plugins.node_resources.demand import Amounts, Demand, DeviceOffers, Share, ShareColumn, all_offered
 from moorage.values.int64 import divided, truncated, wrapped
 
 _STATE = "NodeResourcesBalancedAllocation"
@@ -24,13 +24,23 @@ class NodeResourcesBalancedAllocation:
     args_type = NodeResourcesBalancedAllocationArgs
     score_scope = Scope.NODE_AND_PODS
 
-    def __init__(self, args: NodeResourcesBalancedAllocationArgs, _handle: Handle) -> None:
+    def __init__(self, args: NodeResourcesBalancedAllocationArgs, handle: Handle) -> None:
         self._resources = args.resources
+        self._devices = DeviceOffers(handle.snapshot) if "DRAExtendedResource" in handle.features else None
+
+    def kept_while(self, pod: PodInfo) -> object:
+        """Scores of resources that devices stand for change with the devices."""
+        return self._devices.stamp(pod, self._resources) if self._devices is not None else None
 
     def pre_score(self, state: CycleState, pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
         """Skip for pods that ask for none of the resources, or all of them would pile up on one node."""
         asked = pod.pod_class.request.amounts
-        demand = Demand(self._resources, [asked.get(one.name, 0) for one in self._resources], with_defaults=False)
+        demand = Demand(
+            self._resources,
+            [asked.get(one.name, 0) for one in self._resources],
+            with_defaults=False,
+            devices=self._devices,
+        )
         if demand.is_nothing:
             return SKIP
         state.write(_STATE, demand)

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.columns import NodeInfo, NodeTable, Rows
+from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
+from moorage.columns.devices import class_totals
 from moorage.config.args import ResourceSpec
 from moorage.framework.points import Scores
 from moorage.values.int64 import SANE, wrapped
@@ -48,10 +49,46 @@ def all_offered(columns: Sequence[ShareColumn]) -> bool:
     return all(np.count_nonzero(one.allocatable) == len(one.allocatable) for one in columns)
 
 
+class DeviceOffers:
+    """What nodes offer of resources that device classes stand for, where no device plugin serves them."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+
+    def serves(self, resource: str) -> bool:
+        """Whether a class stands for the resource."""
+        return self._snapshot.resource_classes.get(resource) is not None
+
+    def of(self, node: NodeInfo, resource: str) -> tuple[int, int]:
+        """How many devices the node reaches, and how many of those are held."""
+        class_ = self._snapshot.resource_classes.get(resource)
+        if class_ is None:
+            return 0, 0
+        return class_totals(class_, self._snapshot.inventory, self._snapshot.claims, node.name, node.labels)
+
+    def stamp(self, pod: PodInfo, scored: Sequence[ResourceSpec] = ()) -> tuple[int, ...]:
+        """Changes when what is kept for the pod's class is no longer true: classes or, if it is scored, devices."""
+        classes = self._snapshot.resource_classes
+        if not classes:
+            return (classes.version,)
+        asked = pod.pod_class.request.amounts
+        if any(asked.get(one.name) and self.serves(one.name) for one in scored):
+            return classes.version, self._snapshot.inventory.version, self._snapshot.claims.version
+        return (classes.version,)
+
+
 class Demand:
     """The scored resources of a pod. `with_defaults` counts cpu and memory with the defaults for empty requests."""
 
-    def __init__(self, resources: Sequence[ResourceSpec], amounts: Sequence[int], *, with_defaults: bool) -> None:
+    def __init__(
+        self,
+        resources: Sequence[ResourceSpec],
+        amounts: Sequence[int],
+        *,
+        with_defaults: bool,
+        devices: DeviceOffers | None = None,
+    ) -> None:
+        self._devices = devices
         self.is_nothing = not any(amounts)
         self._with_defaults = with_defaults
         self._wanted = [
@@ -65,9 +102,11 @@ class Demand:
         """The shares of one node, without resources it does not offer."""
         shares = []
         for one in self._wanted:
-            allocatable = node.allocatable.get(one.name, 0)
+            allocatable, used = node.allocatable.get(one.name, 0), self._used(node, one.name)
+            if not allocatable and self._is_of_devices(one):
+                assert self._devices is not None
+                allocatable, used = self._devices.of(node, one.name)
             if allocatable:
-                used = self._used(node, one.name)
                 shares.append(Share(used, wrapped(used + one.amount), allocatable, one.weight))
         return shares
 
@@ -90,8 +129,16 @@ class Demand:
         columns = []
         for one in self._wanted:
             used = self._used_column(nodes, one.name).take(rows)
-            columns.append(ShareColumn(used, used + one.amount, nodes.allocatable(one.name).take(rows), one.weight))
+            allocatable = nodes.allocatable(one.name).take(rows)
+            if self._is_of_devices(one):
+                assert self._devices is not None
+                for index in np.flatnonzero(allocatable == 0).tolist():
+                    allocatable[index], used[index] = self._devices.of(nodes[int(rows[index])], one.name)
+            columns.append(ShareColumn(used, used + one.amount, allocatable, one.weight))
         return columns
+
+    def _is_of_devices(self, wanted: Wanted) -> bool:
+        return self._devices is not None and is_scalar(wanted.name) and self._devices.serves(wanted.name)
 
     def _used(self, node: NodeInfo, name: str) -> int:
         if self._with_defaults and name == CPU:

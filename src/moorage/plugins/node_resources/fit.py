@@ -3,16 +3,18 @@
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.columns.devices.classes import IMPLICIT_PREFIX
 from moorage.config.args import NodeResourcesFitArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Hint, Resource, on, spec_of_pod
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Scores, Verdicts
 from moorage.framework.status import Status, unresolvable, unschedulable
-from moorage.objects import Node, Pod
-from moorage.plugins.node_resources.demand import Demand
+from moorage.objects import DeviceClass, Node, Pod
+from moorage.plugins.node_resources.demand import Demand, DeviceOffers
 from moorage.plugins.node_resources.strategies import make_strategy
 from moorage.values.requests import (
     CPU,
@@ -26,6 +28,8 @@ from moorage.values.requests import (
 )
 
 TOO_MANY_PODS = "Too many pods"
+
+Mask = NDArray[np.bool_]
 
 _FILTER_STATE = "NodeResourcesFit/filter"
 _SCORE_STATE = "NodeResourcesFit/score"
@@ -42,10 +46,19 @@ class NodeResourcesFit:
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         self._rules = handle.features.request_rules
+        self._devices = DeviceOffers(handle.snapshot) if "DRAExtendedResource" in handle.features else None
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
         self._resources = args.scoring_strategy.resources
         self._strategy = make_strategy(args.scoring_strategy)
+
+    def kept_while(self, pod: PodInfo) -> object:
+        """What devices stand for changes with device classes, and scores of it with the devices."""
+        return self._devices.stamp(pod, self._resources) if self._devices is not None else None
+
+    def _is_left_to_devices(self, name: str) -> bool:
+        """Whether a node without any of the resource may still serve it, by claims on devices."""
+        return self._devices is not None and self._devices.serves(name)
 
     # ------------------------------------------------------------------------------------------------------ Filter
 
@@ -74,6 +87,8 @@ class NodeResourcesFit:
             lacking.append(TOO_MANY_PODS)
         for name, amount in state.read(_FILTER_STATE):
             allocatable = node.allocatable.get(name, 0)
+            if allocatable <= 0 and self._is_left_to_devices(name):
+                continue
             if amount > node.free(name):
                 lacking.append(f"Insufficient {name}")
                 resolvable = resolvable and amount <= allocatable
@@ -87,7 +102,7 @@ class NodeResourcesFit:
         free = nodes.resources.free
         lacking = free(PODS).take(rows) < 1
         for name, amount in needs:
-            lacking |= free(name).take(rows) < amount
+            lacking |= self._lacks(nodes, rows, name, amount)
         codes = np.zeros(len(rows), dtype=np.intp)
         if not np.count_nonzero(lacking):
             return Verdicts(codes, ())
@@ -99,17 +114,23 @@ class NodeResourcesFit:
         """Bit 0: no slot; bit 1: more is asked than the node ever offers; then a bit for each need."""
         bits = (nodes.resources.free(PODS)[rows] < 1).astype(np.int64)
         for index, (name, amount) in enumerate(needs, start=2):
-            lacking = nodes.resources.free(name)[rows] < amount
+            lacking = self._lacks(nodes, rows, name, amount)
             bits |= lacking.astype(np.int64) << index
             bits |= (lacking & (nodes.allocatable(name)[rows] < amount)).astype(np.int64) << 1
         return bits
+
+    def _lacks(self, nodes: NodeTable, rows: Rows, name: str, amount: int) -> Mask:
+        lacking: Mask = nodes.resources.free(name).take(rows) < amount
+        if self._is_left_to_devices(name):
+            lacking &= nodes.allocatable(name).take(rows) > 0
+        return lacking
 
     # ------------------------------------------------------------------------------------------------------- Score
 
     def pre_score(self, state: CycleState, pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
         """Work out what is scored. Pod-level resources are left aside here, as kube-scheduler does."""
         amounts = [container_request(pod.pod, spec.name, with_defaults=True) for spec in self._resources]
-        state.write(_SCORE_STATE, Demand(self._resources, amounts, with_defaults=True))
+        state.write(_SCORE_STATE, Demand(self._resources, amounts, with_defaults=True, devices=self._devices))
         return None
 
     def score(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> int:
@@ -133,7 +154,22 @@ class NodeResourcesFit:
         return (
             on(Resource.POD, Action.DELETE | Action.UPDATE_POD_SCALE_DOWN, self._after_pod, reads=spec_of_pod),
             on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_ALLOCATABLE, self._after_node, reads=spec_of_pod),
+            *self._class_events(),
         )
+
+    def _class_events(self) -> Sequence[EventHint]:
+        if self._devices is None:
+            return ()
+        return (on(Resource.DEVICE_CLASS, Action.ADD | Action.UPDATE, self._after_class, reads=spec_of_pod),)
+
+    def _after_class(self, pod: PodInfo, old: DeviceClass | None, new: DeviceClass | None) -> Hint:
+        """A class may have come to stand for something the pod asks for."""
+        asked = pod.pod_class.request.amounts
+        if new is None or (old is not None and old.spec.extended_resource_name == new.spec.extended_resource_name):
+            return Hint.SKIP
+        if old is None and IMPLICIT_PREFIX + new.metadata.name in asked:
+            return Hint.QUEUE
+        return Hint.QUEUE if new.spec.extended_resource_name in asked else Hint.SKIP
 
     def _after_pod(self, pod: PodInfo, old: Pod | None, new: Pod | None) -> Hint:
         if new is None:
@@ -153,12 +189,14 @@ class NodeResourcesFit:
         # Ignored resources are not ignored here: kube-scheduler's hint does not know of them either.
         wanted = {name: amount for name, amount in pod.pod_class.request.amounts.items() if amount}
         offered = allocatable_amounts(new.status.allocatable)
-        if offered.get(PODS, 0) < 1 or any(amount > offered.get(name, 0) for name, amount in wanted.items()):
+        left = {name for name in wanted if offered.get(name, 0) <= 0 and self._is_left_to_devices(name)}
+        lacking = any(amount > offered.get(name, 0) for name, amount in wanted.items() if name not in left)
+        if offered.get(PODS, 0) < 1 or lacking:
             return Hint.SKIP
         if old is None:
             return Hint.QUEUE
         before = allocatable_amounts(old.status.allocatable)
-        grown = any(offered.get(name, 0) > before.get(name, 0) for name in (PODS, *wanted))
+        grown = bool(left) or any(offered.get(name, 0) > before.get(name, 0) for name in (PODS, *wanted))
         return Hint.QUEUE if grown else Hint.SKIP
 
 
