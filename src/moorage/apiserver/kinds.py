@@ -110,6 +110,7 @@ rbac.authorization.k8s.io v1 rbac/v1
   RoleBinding rolebindings N
 resource.k8s.io v1 resource/v1
   DeviceClass deviceclasses C returned generation
+  DeviceTaintRule devicetaintrules C returned generation status
   ResourceClaim resourceclaims N returned status
   ResourceClaimTemplate resourceclaimtemplates N returned
   ResourceSlice resourceslices C returned generation

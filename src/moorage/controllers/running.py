@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection
 from moorage.config.types import DEFAULT_SCHEDULER_NAME
 from moorage.controllers import runtime
 from moorage.controllers.budgets import DisruptionController
+from moorage.controllers.claims import ClaimMaker, ClaimReleaser
 from moorage.controllers.deployments import DeploymentController
 from moorage.controllers.garbage import GarbageCollector
 from moorage.controllers.jobs import JobController
@@ -41,6 +42,8 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     ClaimProtection,
     VolumeProtection,
     EphemeralVolumeController,
+    ClaimMaker,
+    ClaimReleaser,
     StickyJobController,
     PodGroupController,
 )

@@ -110,6 +110,11 @@ async def _claim(client: Client, name: str) -> None:
     await client.patch(_NODES.path(name=name), msgspec.json.encode(patch))
 
 
+def named(shapes: Sequence[NodeShape]) -> list[tuple[str, NodeShape]]:
+    """Each node's name, with its shape."""
+    return [(name, shape) for shape, name, _ in _names(shapes)]
+
+
 def _names(shapes: Sequence[NodeShape]) -> Iterator[tuple[NodeShape, str, int]]:
     """Each node's shape and name, and which of its shape it is."""
     next_number: Counter[str] = Counter()

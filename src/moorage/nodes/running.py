@@ -8,10 +8,11 @@ from moorage.kube.informer import Informer
 from moorage.kube.lanes import Lanes
 from moorage.kube.recorder import EventRecorder
 from moorage.kube.transport import Client
+from moorage.nodes.devices import publish
 from moorage.nodes.heartbeats import Heartbeats
 from moorage.nodes.kubelets import Kubelets
 from moorage.nodes.objects import HollowNode, HostedPod
-from moorage.nodes.registration import node_manifests, register
+from moorage.nodes.registration import named, node_manifests, register
 from moorage.nodes.shapes import NodeShape
 from moorage.nodes.stages import Pace
 
@@ -31,6 +32,7 @@ async def run_nodes(
     InputError for shapes that cannot be, ApiError when the nodes cannot be registered.
     """
     await register(client, node_manifests(shapes, clock()))
+    await publish(client, named(shapes))
     recorder = EventRecorder(Lanes(client), controller="kubelet")
     kubelets = Kubelets(client, pace=pace or Pace(), clock=clock, recorder=recorder)
     heartbeats = Heartbeats(client, clock=clock, rate=heartbeat_rate)

@@ -11,6 +11,8 @@ from moorage.values.quantity import ONE, parse_quantity
 
 DEFAULT_NAME = "node"
 DEFAULT_RESOURCES: Mapping[str, str] = {"cpu": "4", "memory": "16Gi", "ephemeral-storage": "100Gi", "pods": "110"}
+#: A slice holds no more.
+MOST_DEVICES = 128
 EFFECTS = ("NoSchedule", "PreferNoSchedule", "NoExecute")
 
 _NATIVE_RESOURCES = ("cpu", "memory", "pods", "ephemeral-storage")
@@ -32,6 +34,8 @@ class NodeShape:
     annotations: Mapping[str, str] = field(default_factory=dict)
     taints: tuple[Taint, ...] = ()
     zones: tuple[str, ...] = ()
+    #: Driver -> how many devices it publishes on each node.
+    devices: Mapping[str, int] = field(default_factory=dict)
     is_unschedulable: bool = False
     is_named: bool = False
 
@@ -40,7 +44,7 @@ def parse_shape(text: str, *, count: int = 1, where: str = "--node") -> NodeShap
     """Read the short form: `key=value` pairs joined by commas. `count` holds where the text gives none.
 
     Keys are resources (cpu, memory, pods, ephemeral-storage, hugepages-2Mi, example.com/gpu) and name, count, zones,
-    labels, taints; lists are joined by semicolons. Raises InputError that names the pair.
+    labels, taints, devices (DRIVER:COUNT); lists are joined by semicolons. Raises InputError that names the pair.
     """
     settings: dict[str, Any] = {}
     for pair in text.split(","):
@@ -59,7 +63,7 @@ def parse_shape(text: str, *, count: int = 1, where: str = "--node") -> NodeShap
 
 def shape_of(settings: Mapping[str, Any], *, count: int = 1, where: str) -> NodeShape:
     """A shape from its settings, checked. Labels are a map, taints are Taints, zones are texts; the rest is text."""
-    known = ("name", "count", "zones", "labels", "taints")
+    known = ("name", "count", "zones", "labels", "taints", "devices")
     amounts = {
         key: _checked_amount(key, value, f"{where} {key}") for key, value in settings.items() if key not in known
     }
@@ -79,6 +83,10 @@ def shape_of(settings: Mapping[str, Any], *, count: int = 1, where: str) -> Node
         labels=dict(labels),
         taints=tuple(settings.get("taints", ())),
         zones=tuple(settings.get("zones", ())),
+        devices={
+            driver: _checked_devices(driver, number, f"{where} devices")
+            for driver, number in settings.get("devices", {}).items()
+        },
     )
 
 
@@ -114,7 +122,28 @@ def _split_list(text: str, where: str) -> tuple[str, ...]:
     return items
 
 
+def _split_devices(text: str, where: str) -> dict[str, str]:
+    devices: dict[str, str] = {}
+    for item in _split_list(text, where):
+        driver, colon, number = item.partition(":")
+        if not colon:
+            raise InputError(f"{item!r} is no device: expected DRIVER:COUNT, joined by semicolons", where=where)
+        if driver in devices:
+            raise InputError(f"{driver} is given twice", where=where)
+        devices[driver] = number
+    return devices
+
+
+def _checked_devices(driver: str, number: object, where: str) -> int:
+    _refuse(dns_subdomain_problems(driver), f"driver {driver!r}", where)
+    count = int(number) if isinstance(number, str) and number.isascii() and number.isdigit() else number
+    if isinstance(count, bool) or not isinstance(count, int) or not 0 <= count <= MOST_DEVICES:
+        raise InputError(f"{number!r} of {driver}: expected 0 to {MOST_DEVICES} devices", where=where)
+    return count
+
+
 _LISTS: Mapping[str, Callable[[str, str], Any]] = {
+    "devices": _split_devices,
     "labels": _split_labels,
     "taints": _split_taints,
     "zones": _split_list,
@@ -124,7 +153,7 @@ _LISTS: Mapping[str, Callable[[str, str], Any]] = {
 def _checked_amount(name: str, value: object, where: str) -> str:
     if name not in _NATIVE_RESOURCES and not name.startswith("hugepages-") and not is_extended_resource(name):
         raise InputError(
-            "not a setting of a node: expected name, count, zones, labels, taints, "
+            "not a setting of a node: expected name, count, zones, labels, taints, devices, "
             f"{', '.join(_NATIVE_RESOURCES)}, hugepages-SIZE, or a resource of your own as DOMAIN/NAME",
             where=where,
         )

@@ -4,7 +4,13 @@ from typing import Any, ClassVar
 
 from moorage.controllers.objects.meta import Condition, Managed, condition_of
 from moorage.kube.stamps import parse_time
-from moorage.objects import PersistentVolumeClaimSource, Struct, Toleration
+from moorage.objects import (
+    PersistentVolumeClaimSource,
+    PodResourceClaim,
+    PodResourceClaimStatus,
+    Struct,
+    Toleration,
+)
 
 
 class EphemeralVolume(Struct, frozen=True):
@@ -26,6 +32,7 @@ class PodSpec(Struct, frozen=True):
 
     node_name: str = ""
     volumes: tuple[PodVolume, ...] = ()
+    resource_claims: tuple[PodResourceClaim, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
 
 
@@ -59,6 +66,7 @@ class PodStatus(Struct, frozen=True):
     reason: str = ""
     conditions: tuple[Condition, ...] = ()
     container_statuses: tuple[ContainerStatus, ...] = ()
+    resource_claim_statuses: tuple[PodResourceClaimStatus, ...] = ()
 
 
 class Pod(Managed, frozen=True):

@@ -225,7 +225,10 @@ def test_administrators_share_with_anybody() -> None:
     [
         (a_request("one", "device.nothing"), "claim default/c: selector #0: CEL compile error: ERROR: <input>:1:7"),
         (a_request("one", 'device.attributes["x"].y == 1'), "CEL runtime error: no such key: y"),
-        (a_request("one", count=33), "claim default/c: number of requested devices 33 exceeds the claim limit of 32"),
+        (
+            a_request("one", count=33),
+            "claim default/c, request one: adding 33 devices exceeds the claim limit of 32, with 0",
+        ),
     ],
 )
 def test_a_broken_claim_breaks_the_attempt(request_: dict[str, Any], text: str) -> None:

@@ -1,0 +1,117 @@
+"""Claims made for pods from templates, and let go when the pods are gone."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+from tests.cluster.scheduler_world import Tree, World
+from tests.cluster.test_scheduler_claims import V1, Devices, held
+
+from moorage.controllers.running import run_controllers
+from moorage.kube.access import load_access
+from moorage.kube.errors import NotFound
+from moorage.kube.transport import Client
+
+OURS = ("resourceclaim", "resourceclaim-release", "garbage-collector")
+
+
+@contextlib.asynccontextmanager
+async def controlling(world: World) -> AsyncIterator[None]:
+    """Our claim controllers, and the garbage collector, until the block ends."""
+    ready = asyncio.Event()
+    async with Client(load_access(world.access.kubeconfig)) as client:
+        work = asyncio.ensure_future(run_controllers(client, only=OURS, on_ready=ready.set))
+        try:
+            await ready.wait()
+            yield
+        finally:
+            work.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await work
+
+
+async def a_template(world: World, name: str) -> None:
+    exactly = {"deviceClassName": world.name}
+    claim = {"devices": {"requests": [{"name": "one", "exactly": exactly}]}}
+    spec = {"metadata": {"labels": {"of": "template"}}, "spec": claim}
+    manifest = {"apiVersion": V1, "kind": "ResourceClaimTemplate", "metadata": {"name": name}, "spec": spec}
+    await world.create(manifest)
+
+
+async def claims_of(world: World, pod: str) -> dict[str, str]:
+    """The pod's entries and the claims that were made for them."""
+
+    async def look() -> dict[str, str]:
+        statuses = (await world.get("Pod", pod)).get("status", {}).get("resourceClaimStatuses", [])
+        return {one["name"]: one["resourceClaimName"] for one in statuses}
+
+    found: dict[str, str] = await world.eventually(look)
+    return found
+
+
+async def test_claims_come_and_go_with_their_pod(world: World) -> None:
+    devices = Devices(world)
+    await devices.offer(await world.node("x"), "d0", "d1")
+    await devices.device_class()
+    await a_template(world, "t")
+    entries = [{"name": name, "resourceClaimTemplateName": "t"} for name in ("b", "a")]
+    async with controlling(world), world.scheduling():
+        await world.pod("p", resourceClaims=entries)
+        await world.bound("p")
+        claims = await claims_of(world, "p")
+        assert list(claims) == ["a", "b"]
+        for entry, name in claims.items():
+            claim = await world.get("ResourceClaim", name)
+            assert name.startswith(f"p-{entry}-")
+            assert claim["metadata"]["labels"] == {"of": "template"}
+            assert len(held(claim["status"])) == 1
+        await world.delete("Pod", "p")
+        for name in claims.values():
+            await gone(world, name)
+
+
+async def test_a_claim_of_a_users_own_is_freed_by_its_last_pod(world: World) -> None:
+    devices = Devices(world)
+    await devices.offer(await world.node("x"), "d0")
+    await devices.device_class()
+    await devices.claim("c")
+    async with controlling(world), world.scheduling():
+        for name in ("p", "q"):
+            await devices.pod(name, "c")
+            await world.bound(name)
+        await world.delete("Pod", "p")
+        await world.eventually(lambda: users(world, "c", 1))
+        assert held(await devices.status("c")) == ["d0"]
+        await world.delete("Pod", "q")
+        await world.eventually(lambda: is_free(world, "c"))
+
+
+async def test_a_template_that_comes_late(world: World) -> None:
+    async with controlling(world):
+        await world.pod("p", resourceClaims=[{"name": "a", "resourceClaimTemplateName": "late"}])
+        told = await world.event("p", "FailedResourceClaimCreation")
+        assert 'resource claim template "late"' in told["note"]
+        await a_template(world, "late")
+        assert list(await claims_of(world, "p")) == ["a"]
+        await world.delete("Pod", "p")
+
+
+async def users(world: World, claim: str, count: int) -> bool:
+    status: Tree = (await world.get("ResourceClaim", claim)).get("status", {})
+    return len(status.get("reservedFor", [])) == count
+
+
+async def is_free(world: World, claim: str) -> bool:
+    found = await world.get("ResourceClaim", claim)
+    return not found.get("status", {}).get("allocation") and not found["metadata"].get("finalizers")
+
+
+async def gone(world: World, claim: str) -> None:
+    async def look() -> bool:
+        try:
+            await world.get("ResourceClaim", claim)
+        except NotFound:
+            return True
+        return False
+
+    await world.eventually(look)
