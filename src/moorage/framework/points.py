@@ -186,6 +186,14 @@ class Score(Protocol):
 
 
 @runtime_checkable
+class ScoresAlike(Protocol):
+    """Optional, for Score plugins without a PreScore that have nothing to say on most pods."""
+
+    def scores_alike(self, state: CycleState) -> bool:
+        """Whether every node scores 0 in this cycle: then none is asked about."""
+
+
+@runtime_checkable
 class ScoreNodes(Protocol):
     """The fast form of Score."""
 

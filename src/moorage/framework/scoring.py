@@ -8,7 +8,7 @@ from moorage.errors import PluginError
 from moorage.framework.answers import broken, is_skip
 from moorage.framework.filtering import Search
 from moorage.framework.lifting import NodeScore
-from moorage.framework.points import Scores
+from moorage.framework.points import Scores, ScoresAlike
 from moorage.framework.profile import Profile
 from moorage.framework.status import INDIFFERENT
 
@@ -26,6 +26,8 @@ class Scoring:
         kept = {one.name for one in profile.scores if one.is_kept}
         self._asked_pre_scores = [one for one in profile.pre_scores if one.name not in kept]
         self._asked_scores = [one for one in profile.scores if not one.is_kept]
+        plugins = [(one.name, profile.plugins[one.name]) for one in self._asked_scores]
+        self._alike = [(name, plugin) for name, plugin in plugins if isinstance(plugin, ScoresAlike)]
 
     def prepare(self, search: Search, rows: Rows) -> list[NodeScore]:
         """Run PreScore over the rows that fit; returns the plugins that are asked to score in this cycle."""
@@ -47,6 +49,7 @@ class Scoring:
             elif is_skip(one.name, one.plugin, "PreScore", answer):
                 skipped.add(one.name)
         search.state.skipped_scores = frozenset(skipped)
+        indifferent.update(name for name, plugin in self._alike if plugin.scores_alike(search.state))
         silent = skipped | indifferent
         return [one for one in self._asked_scores if one.name not in silent]
 

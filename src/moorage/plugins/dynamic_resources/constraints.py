@@ -1,5 +1,6 @@
 """What the devices of a claim must have in common, or must not."""
 
+from collections.abc import Sequence
 from typing import Any, Protocol
 
 from moorage.columns.devices import DeviceFacts
@@ -11,24 +12,48 @@ from moorage.plugins.dynamic_resources.rules import Rules
 class Constraint(Protocol):
     """Told of each device that is taken and let go again, in reverse order."""
 
+    is_reversible: bool
+    #: Whether all devices must have one value.
+    matches: bool
+
+    def concerns(self, base_name: str, full_name: str) -> bool:
+        """Whether it is about devices of this request."""
+
+    def value(self, device: DeviceFacts) -> Any:
+        """What a device has of the attribute."""
+
     def add(self, base_name: str, full_name: str, device: DeviceFacts) -> bool:
         """Whether the device may join those taken; then it has joined."""
 
     def remove(self, base_name: str, full_name: str, device: DeviceFacts) -> None:
         """The device that joined last is let go."""
 
+    def most(self, base_name: str, full_name: str, devices: Sequence[DeviceFacts]) -> int | None:
+        """How many of these devices, each of which may join, may join together at most; None: any number."""
+
 
 class _OnAttribute:
+    #: Whether letting go of a device brings back what was before it.
+    is_reversible = True
+    matches = False
+
     def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
         self._attribute = attribute
         self._requests = frozenset(requests)
 
-    def _concerns(self, base_name: str, full_name: str) -> bool:
+    def concerns(self, base_name: str, full_name: str) -> bool:
+        """Whether it is about devices of this request."""
         return not self._requests or base_name in self._requests or full_name in self._requests
+
+    def value(self, device: DeviceFacts) -> Any:
+        """What a device has of the attribute."""
+        return device.attribute(self._attribute)
 
 
 class Match(_OnAttribute):
     """All have the same value; the first one says which."""
+
+    matches = True
 
     def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
         super().__init__(attribute, requests)
@@ -37,7 +62,7 @@ class Match(_OnAttribute):
 
     def add(self, base_name: str, full_name: str, device: DeviceFacts) -> bool:
         """Whether the device has the value of the others."""
-        if not self._concerns(base_name, full_name):
+        if not self.concerns(base_name, full_name):
             return True
         value = device.attribute(self._attribute)
         if value is None:
@@ -51,8 +76,12 @@ class Match(_OnAttribute):
 
     def remove(self, base_name: str, full_name: str, _device: DeviceFacts) -> None:
         """One less."""
-        if self._concerns(base_name, full_name):
+        if self.concerns(base_name, full_name):
             self._count -= 1
+
+    def most(self, _base_name: str, _full_name: str, _devices: Sequence[DeviceFacts]) -> int | None:
+        """What matches is counted for all constraints together."""
+        return None
 
 
 class Distinct(_OnAttribute):
@@ -64,7 +93,7 @@ class Distinct(_OnAttribute):
 
     def add(self, base_name: str, full_name: str, device: DeviceFacts) -> bool:
         """Whether the device's value is a new one."""
-        if not self._concerns(base_name, full_name):
+        if not self.concerns(base_name, full_name):
             return True
         value = device.attribute(self._attribute)
         if value is None or _clashes(value, self._values):
@@ -74,12 +103,20 @@ class Distinct(_OnAttribute):
 
     def remove(self, base_name: str, full_name: str, _device: DeviceFacts) -> None:
         """Its value is free again."""
-        if self._concerns(base_name, full_name):
+        if self.concerns(base_name, full_name):
             self._values.pop()
+
+    def most(self, base_name: str, full_name: str, devices: Sequence[DeviceFacts]) -> int | None:
+        """One of each value."""
+        if not self.concerns(base_name, full_name):
+            return None
+        return len({device.attribute(self._attribute) for device in devices})
 
 
 class DistinctRequests(_OnAttribute):
     """As in v1.36: one value is remembered for each request, the latest device's."""
+
+    is_reversible = False
 
     def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
         super().__init__(attribute, requests)
@@ -88,7 +125,7 @@ class DistinctRequests(_OnAttribute):
 
     def add(self, base_name: str, full_name: str, device: DeviceFacts) -> bool:
         """Whether the device's value is none of the remembered."""
-        if not self._concerns(base_name, full_name):
+        if not self.concerns(base_name, full_name):
             return True
         value = device.attribute(self._attribute)
         if value is None or (self._count and _clashes(value, self._values.values())):
@@ -99,9 +136,13 @@ class DistinctRequests(_OnAttribute):
 
     def remove(self, base_name: str, full_name: str, _device: DeviceFacts) -> None:
         """The request's value is forgotten, whichever device it was of."""
-        if self._concerns(base_name, full_name):
+        if self.concerns(base_name, full_name):
             self._values.pop(base_name, None)
             self._count -= 1
+
+    def most(self, _base_name: str, _full_name: str, _devices: Sequence[DeviceFacts]) -> int | None:
+        """What is forgotten may come again: no bound."""
+        return None
 
 
 def _clashes(value: Any, others: Any) -> bool:

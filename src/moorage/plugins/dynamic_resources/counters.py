@@ -1,5 +1,7 @@
 """Counters: what the devices of a pool draw on together."""
 
+from collections.abc import Mapping
+
 from moorage.columns.devices import Claims, DeviceFacts
 from moorage.plugins.dynamic_resources.pools import Pool, PoolId
 from moorage.plugins.dynamic_resources.rules import Rules
@@ -30,6 +32,10 @@ class Counters:
         left = self._left[pool.id]
         for key, amount in device.counters.items():
             left[key] += amount
+
+    def left(self, pool: Pool) -> Mapping[Key, int]:
+        """What is left of a pool's counters now."""
+        return self._of(pool)
 
     def _of(self, pool: Pool) -> dict[Key, int]:
         left = self._left.get(pool.id)

@@ -16,7 +16,7 @@ from moorage.framework.events import EventHint
 from moorage.framework.handle import Handle
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import PostFilterAnswer, Verdicts
-from moorage.framework.status import INDIFFERENT, SKIP, Status, error, unresolvable, unschedulable
+from moorage.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from moorage.objects import Allocation, DeviceClass, DeviceTaintRule, KubeObject, ResourceClaim, ResourceSlice
 from moorage.plugins.dynamic_resources.allocation import UNNAMED_SHARE
 from moorage.plugins.dynamic_resources.binding import BindingRefused, ClaimBinding, delete, give_back, suffix, unreserve
@@ -181,10 +181,10 @@ class DynamicResources:
 
     # -------------------------------------------------------------------------------------------------------- scoring
 
-    def pre_score(self, state: CycleState, _pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
+    def scores_alike(self, state: CycleState) -> bool:
         """Every node is as good as any other for a pod without claims."""
         devices: PodDevices | None = state.get(KEY)
-        return None if devices is not None and devices.claims else INDIFFERENT
+        return devices is None or not devices.claims
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The earlier the alternatives that were taken stand in their lists, the better."""

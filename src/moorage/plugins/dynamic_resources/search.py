@@ -4,6 +4,7 @@ The first solution in the order of (claims, requests, alternatives, device posit
 first depends on that order, too, so nothing is looked at before its turn.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from moorage.plugins.dynamic_resources.capacity import Amount, CapacityError, am
 from moorage.plugins.dynamic_resources.counters import Counters
 from moorage.plugins.dynamic_resources.errors import BrokenSearch, SearchTooLong
 from moorage.plugins.dynamic_resources.pools import Pool
+from moorage.plugins.dynamic_resources.pruning import LOOK_AHEAD_AFTER, is_hopeless, pending
 from moorage.plugins.dynamic_resources.requests import MOST_DEVICES, Choice, ClaimPlan, Wanted, plan
 from moorage.plugins.dynamic_resources.rules import Rules
 from moorage.values.taint import NO_EXECUTE, NO_SCHEDULE, tolerates_device
@@ -35,6 +37,10 @@ class Taken:
     amounts: dict[str, Amount] | None = None
 
 
+class _LookAhead(Exception):
+    """The search takes long, and may be begun again by looking ahead."""
+
+
 #: Neither found nor not: the claim would have more devices than its status can hold.
 _TOO_MANY = object()
 
@@ -43,20 +49,25 @@ class Search:
     """One search. Claims, pools and what is held do not change meanwhile."""
 
     def __init__(
-        self, node: NodeInfo, pools: Sequence[Pool], held: Claims, rules: Rules, *, most_steps: int | None = None
+        self,
+        node: NodeInfo,
+        pools: Sequence[Pool],
+        held: Claims,
+        rules: Rules,
+        *,
+        most_steps: int | None = None,
+        look_ahead_after: int = LOOK_AHEAD_AFTER,
     ) -> None:
         self._node = node
         self._pools = pools
         self._held = held
         self._rules = rules
         self._steps_left = most_steps if most_steps is not None else -1
+        self._steps = 0
+        self._look_ahead_after: float = look_ahead_after
+        self._looks_ahead = False
         self._plans: list[ClaimPlan] = []
-        self._results: list[list[Taken]] = []
-        #: Device -> the claims of this search that have it, by index.
-        self._taken: dict[DeviceId, set[int]] = {}
-        self._used: dict[DeviceId, dict[str, int]] = {}
-        self._shares: dict[DeviceId, int] = {}
-        self._counters = Counters(held, rules)
+        self._forget()
         #: Every device that may be taken, in order, with its pool.
         self._positions = [
             (device, pool) for pool in pools if not (pool.is_incomplete or pool.is_invalid) for device in pool.devices
@@ -67,11 +78,27 @@ class Search:
         self, claims: Sequence[ResourceClaim], class_of: Callable[[str], DeviceClass | None]
     ) -> list[tuple[ClaimPlan, list[Taken]]] | None:
         """Devices for every claim, None where there are not enough. Raises BrokenSearch and SearchTooLong."""
+        try:
+            found = self._run(claims, class_of)
+        except _LookAhead:
+            # It takes long. From the beginning again, with an eye on what cannot succeed.
+            self._looks_ahead = True
+            found = self._run(claims, class_of)
+        return list(zip(self._plans, self._results, strict=True)) if found else None
+
+    def _run(self, claims: Sequence[ResourceClaim], class_of: Callable[[str], DeviceClass | None]) -> bool:
         self._plans = plan(claims, class_of, self._every, self._rules)
-        self._results = [[] for _ in self._plans]
-        if self._claim(0) is not True:
-            return None
-        return list(zip(self._plans, self._results, strict=True))
+        self._forget()
+        return self._claim(0) is True
+
+    def _forget(self) -> None:
+        """Nothing is taken."""
+        self._results: list[list[Taken]] = [[] for _ in self._plans]
+        #: Device -> the claims of this search that have it, by index.
+        self._taken: dict[DeviceId, set[int]] = {}
+        self._used: dict[DeviceId, dict[str, int]] = {}
+        self._shares: dict[DeviceId, int] = {}
+        self._counters = Counters(self._held, self._rules)
 
     # ------------------------------------------------------------------------------------------------ the recursion
 
@@ -79,6 +106,11 @@ class Search:
         if self._steps_left == 0:
             raise SearchTooLong
         self._steps_left -= 1
+        self._steps += 1
+        if self._steps > self._look_ahead_after and not self._looks_ahead:
+            if self._is_calm():
+                raise _LookAhead
+            self._look_ahead_after = math.inf
 
     def _claim(self, index: int) -> bool | object:
         self._step()
@@ -115,6 +147,8 @@ class Search:
             return self._request(claim, index + 1)
         if wanted.count - number > MOST_DEVICES - len(self._results[claim]):
             return _TOO_MANY
+        if self._looks_ahead and self._is_hopeless(claim, index, number, start):
+            return False
         if wanted.every is not None:
             device = wanted.every[number]
             undo = self._take(claim, wanted, device, self._pool_of[device.id[:2]], must=True)
@@ -138,6 +172,39 @@ class Search:
             if found is _TOO_MANY:
                 return found
         return False
+
+    # ------------------------------------------------------------------------------------------------- looking ahead
+
+    def _is_hopeless(self, claim: int, index: int, number: int, start: int) -> bool:
+        """Whether the search cannot succeed from here on. Asked only where it cannot end in an error either."""
+        waiting = pending(self._plans, claim, index, number, start)
+        return is_hopeless(waiting, self._positions, self._could_take, self._plans, self._counters)
+
+    def _is_calm(self) -> bool:
+        """Whether no device can raise an error for any request."""
+        for claim, one in enumerate(self._plans):
+            if not all(constraint.is_reversible for constraint in one.constraints):
+                return False  # nothing can be tried without leaving a trace
+            for wanted in (wanted for choice in one.choices for wanted in choice.wanted):
+                if wanted.every is not None and one.constraints:
+                    return False
+                try:
+                    for device, _ in self._positions:
+                        if self._is_selectable(claim, wanted, device) and self._rules.consumable:
+                            self._amounts(claim, wanted, device, "")
+                except BrokenSearch:
+                    return False
+        return True
+
+    def _could_take(self, claim: int, wanted: Wanted, device: DeviceFacts, pool: Pool) -> bool:
+        """Whether the device could be taken now, for itself."""
+        if not self._is_usable(claim, wanted, device):
+            return False
+        undo = self._take(claim, wanted, device, pool, must=False)
+        if undo is None:
+            return False
+        undo()
+        return True
 
     # ------------------------------------------------------------------------------------------------- one device
 
