@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tools.control_plane.binaries import any_kubectl, folder
+from tools.control_plane.binaries import any_kubectl, every_kubectl, folder
 from tools.control_plane.processes import Process
 
 HERE = Path(__file__).parent
@@ -91,10 +91,10 @@ def namespace() -> str:
     return f"peer-{uuid.uuid4().hex[:8]}"
 
 
-@pytest.fixture
-def kubectl(kubeconfig: Path, namespace: str) -> Iterator[Kubectl]:
-    """kubectl of the control plane's version, or whatever is installed."""
-    path = any_kubectl()
+@pytest.fixture(params=sorted(every_kubectl()) or ["any"])
+def kubectl(kubeconfig: Path, namespace: str, request: pytest.FixtureRequest) -> Iterator[Kubectl]:
+    """kubectl of every version that is built; where none is, whatever is installed."""
+    path = every_kubectl().get(request.param) or any_kubectl()
     if path is None:
         pytest.skip("needs kubectl (make control-plane)")
     found = Kubectl(str(path), kubeconfig, namespace)

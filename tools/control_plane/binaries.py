@@ -60,6 +60,12 @@ def folder() -> Path:
     return assets_folder() or cache_folder()
 
 
+def every_kubectl() -> dict[str, Path]:
+    """kubectl of each version that is built here, by version."""
+    built = {known: cache_folder().with_name(known) / "kubectl" for known in versions()}
+    return {known: path for known, path in built.items() if path.exists()}
+
+
 def any_kubectl() -> Path | None:
     """kubectl of the control plane's version, or whatever is installed."""
     built = folder() / "kubectl"
