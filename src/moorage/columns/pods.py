@@ -7,11 +7,12 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from moorage.objects import Affinity, Container, Pod, PodSpec
+from moorage.objects import Affinity, Container, Pod, PodSpec, Toleration
 from moorage.values.nodeselector import RequiredNodeAffinity, required_node_affinity
 from moorage.values.podaffinity import NO_TERMS, PodAffinityTerms, pod_affinity_terms
 from moorage.values.ports import HostPort, host_ports
 from moorage.values.requests import DEFAULT_RULES, Request, RequestRules, pod_request
+from moorage.values.taint import without_comparisons
 from moorage.values.time import parse_time
 
 _encode = msgspec.msgpack.Encoder().encode
@@ -33,6 +34,12 @@ class PodClass:
     def request(self) -> Request:
         """What a pod of this class asks of a node."""
         return pod_request(self.example, rules=self.rules)
+
+    @cached_property
+    def tolerations(self) -> tuple[Toleration, ...]:
+        """The tolerations that count."""
+        tolerations = self.example.spec.tolerations
+        return tolerations if self.rules.compared_taints else without_comparisons(tolerations)
 
     @cached_property
     def ports(self) -> tuple[HostPort, ...]:

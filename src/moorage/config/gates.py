@@ -97,6 +97,7 @@ class Features:
             pod_level=POD_LEVEL_RESOURCES in self,
             pod_level_resize=IN_PLACE_POD_LEVEL_RESIZE in self,
             resize_totals=RESIZE_TOTALS in self,
+            compared_taints=TAINT_TOLERATION_COMPARISON_OPERATORS in self,
         )
 
     def gates(self) -> Iterator[tuple[GateSpec, bool]]:

@@ -7,6 +7,7 @@ from typing import Any
 import msgspec
 
 from moorage.columns import Snapshot
+from moorage.config.gates import DEFAULT_VERSION
 from moorage.errors import InputError, did_you_mean
 from moorage.notebook.live import list_objects
 from moorage.notebook.reading import Source, read_objects
@@ -77,6 +78,8 @@ class LoadedCluster:
         defaults: bool = True,
         config: Config | None = None,
         seed: int = 0,
+        version: str = DEFAULT_VERSION,
+        gates: Mapping[str, bool] | None = None,
     ) -> Decided:
         """Where the pod would go, and why.
 
@@ -87,7 +90,15 @@ class LoadedCluster:
         bare = _without_node(found)
         others = [item for item in self.objects if not (isinstance(item, Pod) and item.key == found.key)]
         return Cluster(*others).decide(
-            bare, plugins=plugins, args=args, weights=weights, defaults=defaults, config=config, seed=seed
+            bare,
+            plugins=plugins,
+            args=args,
+            weights=weights,
+            defaults=defaults,
+            config=config,
+            seed=seed,
+            version=version,
+            gates=gates,
         )
 
     def schedule(
@@ -99,12 +110,21 @@ class LoadedCluster:
         defaults: bool = True,
         config: Config | None = None,
         seed: int = 0,
+        version: str = DEFAULT_VERSION,
+        gates: Mapping[str, bool] | None = None,
     ) -> list[Decided]:
         """Decide all pending pods in their order, each that finds a node counting there for those behind it."""
         pods = {pod.key: pod for pod in self._pods()}
         waiting = [pods[key] for key in self.pending]
         scheduler = self._cluster.scheduler(
-            plugins=plugins, args=args, weights=weights, defaults=defaults, config=config, seed=seed
+            plugins=plugins,
+            args=args,
+            weights=weights,
+            defaults=defaults,
+            config=config,
+            seed=seed,
+            version=version,
+            gates=gates,
         )
         return scheduler.schedule(*waiting)
 

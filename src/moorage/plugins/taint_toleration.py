@@ -38,13 +38,13 @@ class TaintToleration:
 
     def filter(self, _state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
         """Refuse a node with a taint the pod does not tolerate."""
-        return UNTOLERATED if first_untolerated(node.taints, pod.spec.tolerations) else None
+        return UNTOLERATED if first_untolerated(node.taints, pod.pod_class.tolerations) else None
 
     def filter_nodes(self, _state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts:
         """The same, judged once for each distinct set of taints."""
 
         def is_refused(taints: tuple[Taint, ...]) -> int:
-            return first_untolerated(taints, pod.spec.tolerations) is not None
+            return first_untolerated(taints, pod.pod_class.tolerations) is not None
 
         return Verdicts(_by_taint_set(nodes, rows, is_refused), (UNTOLERATED,))
 
@@ -71,7 +71,7 @@ class TaintToleration:
 
     def _after_node(self, pod: PodInfo, old: Node | None, new: Node | None) -> Hint:
         def refuses(node: Node) -> bool:
-            return first_untolerated(node.spec.taints, pod.spec.tolerations) is not None
+            return first_untolerated(node.spec.taints, pod.pod_class.tolerations) is not None
 
         helps = new is not None and not refuses(new) and (old is None or refuses(old))
         return Hint.QUEUE if helps else Hint.SKIP
@@ -81,7 +81,7 @@ class TaintToleration:
 
 
 def _soft(pod: PodInfo) -> list[Toleration]:
-    return [one for one in pod.spec.tolerations if one.effect in ("", PREFER_NO_SCHEDULE)]
+    return [one for one in pod.pod_class.tolerations if one.effect in ("", PREFER_NO_SCHEDULE)]
 
 
 def _by_taint_set(nodes: NodeTable, rows: Rows, judge: Callable[[tuple[Taint, ...]], int]) -> NDArray[np.intp]:

@@ -42,6 +42,7 @@ class RequestRules:
     """What counts where versions of Kubernetes, or their gates, do not agree.
 
     `pod_level`: resources that are asked for the pod as a whole. `pod_level_resize`: what its status says of them.
+    `compared_taints`: tolerations may compare numbers (operators Lt and Gt).
     `resize_totals`: of a pod being resized the largest of three totals counts (what is asked, allocated, actuated);
     else the largest of the three for each container.
     """
@@ -49,6 +50,7 @@ class RequestRules:
     pod_level: bool = True
     pod_level_resize: bool = True
     resize_totals: bool = True
+    compared_taints: bool = False
 
 
 DEFAULT_RULES: Final = RequestRules()

@@ -3,10 +3,13 @@
 from collections.abc import Iterable, Sequence
 
 from moorage.objects import DeviceTaint, Taint, Toleration
+from moorage.values.selector import parse_int64
 
 NO_SCHEDULE = "NoSchedule"
 NO_EXECUTE = "NoExecute"
 PREFER_NO_SCHEDULE = "PreferNoSchedule"
+
+_COMPARISONS = ("Lt", "Gt")
 
 UNSCHEDULABLE = Taint(key="node.kubernetes.io/unschedulable", effect=NO_SCHEDULE)
 
@@ -22,13 +25,33 @@ def tolerates(toleration: Toleration, taint: Taint) -> bool:
             return toleration.value == taint.value
         case "Exists":
             return True
-        case _:  # Lt and Gt exist only behind a feature gate that is off
+        case "Lt" | "Gt":
+            asked, there = _number(toleration.value), _number(taint.value)
+            if asked is None or there is None:
+                return False
+            return there < asked if toleration.operator == "Lt" else there > asked
+        case _:
             return False
 
 
+def _number(text: str) -> int | None:
+    """A decimal integer in its shortest form, else None."""
+    number = parse_int64(text)
+    return number if number is not None and str(number) == text else None
+
+
+def without_comparisons(tolerations: tuple[Toleration, ...]) -> tuple[Toleration, ...]:
+    """Those that count where the gate for the operators Lt and Gt is off."""
+    if not any(one.operator in _COMPARISONS for one in tolerations):
+        return tolerations
+    return tuple(one for one in tolerations if one.operator not in _COMPARISONS)
+
+
 def tolerates_device(toleration: Toleration, taint: DeviceTaint) -> bool:
-    """The same for a taint of a device."""
-    return tolerates(toleration, Taint(key=taint.key, value=taint.value, effect=taint.effect))
+    """The same for a taint of a device, which knows no comparisons."""
+    return toleration.operator not in _COMPARISONS and tolerates(
+        toleration, Taint(key=taint.key, value=taint.value, effect=taint.effect)
+    )
 
 
 def tolerated(taint: Taint, tolerations: Iterable[Toleration]) -> bool:

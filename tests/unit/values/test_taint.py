@@ -3,6 +3,7 @@
 import pytest
 
 from moorage.objects import Taint, Toleration
+from moorage.testing import Cluster, a_node, a_pod
 from moorage.values.taint import count_unpreferred, first_untolerated, tolerates
 
 GPU = Taint("gpu", "yes", "NoSchedule")
@@ -41,3 +42,27 @@ def test_soft_taints_are_counted() -> None:
     taints = (Taint("a", effect="PreferNoSchedule"), Taint("b", effect="PreferNoSchedule"), GPU)
     assert count_unpreferred(taints, ()) == 2
     assert count_unpreferred(taints, (Toleration("a", "Exists"),)) == 1
+
+
+@pytest.mark.parametrize(
+    ("operator", "asked", "there", "tolerated"),
+    [
+        ("Lt", "5", "4", True),
+        ("Lt", "5", "5", False),
+        ("Gt", "-5", "-4", True),
+        ("Gt", "5", "05", False),
+        ("Gt", "+1", "5", False),
+        ("Lt", "9223372036854775808", "1", False),
+        ("Gt", "", "1", False),
+    ],
+)
+def test_numbers_are_compared(operator: str, asked: str, there: str, tolerated: bool) -> None:
+    taint = Taint(key="k", value=there, effect="NoSchedule")
+    assert tolerates(Toleration(key="k", operator=operator, value=asked), taint) is tolerated
+
+
+def test_comparisons_count_only_with_their_gate() -> None:
+    cluster = Cluster(a_node("n").taint("rank", "3"))
+    pod = a_pod().spec(tolerations=(Toleration(key="rank", operator="Lt", value="5", effect="NoSchedule"),))
+    assert not cluster.decide(pod).chosen
+    assert cluster.decide(pod, gates={"TaintTolerationComparisonOperators": True}).chosen == "n"

@@ -37,7 +37,7 @@ class Constraint:
             self.topology_key,
             required_keys,
             affinity if self.honors_affinity and not affinity.is_trivial else None,
-            pod.spec.tolerations if self.honors_taints else None,
+            pod.pod_class.tolerations if self.honors_taints else None,
             absent_is_empty,
         )
 

@@ -34,7 +34,7 @@ class HardPlan:
             for one in constraints
         ]
         self._affinity = pod.pod_class.node_affinity
-        self._tolerations = pod.spec.tolerations
+        self._tolerations = pod.pod_class.tolerations
         self._selects: dict[LabelGroup, tuple[bool, ...] | None] = {}
         #: Verdict codes are 1 + the index here; a constraint's are higher than those of the constraints after it.
         self.statuses = (TOO_UNEVEN, MISSING_LABEL) * len(self.constraints)
