@@ -46,6 +46,10 @@ MOST_REMEMBERED = 4096
 OBJECT_BURST, OBJECT_REFILL = 25, 1 / 300
 """How many different events one object may cause at once, and how many a second after that."""
 
+NEWCOMERS, NEWCOMERS_REFILL = 1000, 50.0
+"""How many events may begin a series at once, and how many a second after that, while more of them repeat than can be
+kept in mind: each pushes out one that is still told, and would begin anew the next time."""
+
 _Kept = TypeVar("_Kept")
 _Value = TypeVar("_Value")
 _Key = tuple[ObjectReference, ObjectReference | None, str, str, str, str]
@@ -89,6 +93,7 @@ class EventRecorder:
         self._queue: asyncio.Queue[_Series] = asyncio.Queue(capacity)
         self._series: OrderedDict[_Key, _Series] = OrderedDict()
         self._repeated: dict[str, _Series] = {}
+        self._newcomers = TokenBucket(NEWCOMERS_REFILL, NEWCOMERS, clock=clock)
         self._buckets: OrderedDict[ObjectReference, TokenBucket] = OrderedDict()
         self._stamp = 0
 
@@ -125,7 +130,7 @@ class EventRecorder:
             self._series.move_to_end(key)
             self._repeated[series.name] = series
             return
-        if self._queue.full() or self._bucket(subject).take() > 0.0:
+        if self._queue.full() or not self._may_begin(now) or self._bucket(subject).take() > 0.0:
             self.dropped += 1
             return
         series = self._new_series(regarding, related, type, reason, action, note)
@@ -176,6 +181,13 @@ class EventRecorder:
             body["related"] = related
         at = self._clock()
         return _Series(name, namespace, body, 1, at, now, at + FIRST_REFRESH)
+
+    def _may_begin(self, now: float) -> bool:
+        """Whether there is room for one more series, or few enough push others out."""
+        if len(self._series) < self._most_remembered:
+            return True
+        oldest = next(iter(self._series.values()))
+        return now - oldest.seen_at >= SERIES_LIFETIME or self._newcomers.take() == 0.0
 
     def _bucket(self, regarding: ObjectReference) -> TokenBucket:
         bucket = self._buckets.get(regarding)

@@ -9,7 +9,15 @@ from msgspec.structs import replace
 
 from moorage.kube.errors import Forbidden, NotFound
 from moorage.kube.lanes import Lanes
-from moorage.kube.recorder import FIRST_REFRESH, OBJECT_BURST, SERIES_LIFETIME, WARNING, EventRecorder
+from moorage.kube.recorder import (
+    FIRST_REFRESH,
+    NEWCOMERS,
+    NEWCOMERS_REFILL,
+    OBJECT_BURST,
+    SERIES_LIFETIME,
+    WARNING,
+    EventRecorder,
+)
 from moorage.objects import ObjectReference
 
 if TYPE_CHECKING:
@@ -187,6 +195,25 @@ async def test_what_is_remembered_is_bounded(scripted: Scripted) -> None:
     assert len(client.sent) == 200
     assert len(recorder._series) == 20
     assert len(recorder._buckets) == 20
+
+
+async def test_of_more_repeating_events_than_can_be_kept_in_mind_few_begin_anew(scripted: Scripted) -> None:
+    client = scripted(accept)
+    lanes = Lanes(client, qps=0, burst=1)
+    recorder = EventRecorder(lanes, controller="us", clock=asyncio.get_running_loop().time, capacity=10)
+    objects = [ObjectReference(kind="Pod", namespace="team-a", name=f"p{number}") for number in range(NEWCOMERS)]
+    async with running(recorder):
+        for _ in range(10):
+            for about in objects:
+                failed(recorder, about=about)
+                await recorder.drain()
+        told = len(client.sent)
+        await asyncio.sleep(1)
+        for about in objects:
+            failed(recorder, about=about)
+            await recorder.drain()
+    assert told == NEWCOMERS + 20
+    assert len(client.sent) - told == NEWCOMERS_REFILL
 
 
 async def test_counts_of_what_is_forgotten_are_not_kept_either(scripted: Scripted) -> None:
