@@ -36,12 +36,15 @@ class SchedulerCore:
         config: Config,
         registry: Registry,
         seed: int,
+        puts_off: bool = False,
         observe_hint: HintObserver | None = None,
         wake: Callable[[], None] = lambda: None,
         questions: int = MOST_ASKING,
     ) -> None:
-        """`seed` is where all chance comes from. `wake` is called when the queue may have
-        something to give that no event brought. At most `questions` pods wait for extenders at once."""
+        """`seed` is where all chance comes from. `wake` is called when the queue may have something to give that no
+        event brought. With `puts_off` whoever drives the queue asks hints in slices (queue.work), else nobody waits.
+        At most `questions` pods wait for extenders at once.
+        """
         self.world = world
         self.cluster = ClusterState(Snapshot(config.features.request_rules))
         self.held = HeldPods(world=world)
@@ -57,6 +60,7 @@ class SchedulerCore:
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
             features=config.features,
+            puts_off=puts_off,
             observe_hint=observe_hint,
         )
         self.statuses = StatusWriter(world=world, cluster=self.cluster)

@@ -59,6 +59,7 @@ class FailureHandler:
             self._queue.done(pod.uid)
             self._world.record(reporting.failed(pod, message))
             return
+        observer.sent_back(failure)
         self._queue.return_unschedulable(queued, failure.plugins, failure.pending, pod=current)
         self._queue.nominate(current, None if nomination is None else nomination.node_name)
         self._world.record(reporting.failed(current, message))

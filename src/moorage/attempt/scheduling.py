@@ -18,7 +18,7 @@ from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
 from moorage.engine import Engine, Failure, Placement
 from moorage.framework.asking import Answer, Answers, Question
-from moorage.queue import QueuedPod, SchedulingQueue
+from moorage.queue import QueuedPod, SchedulingQueue, Stop, never
 
 logger = logging.getLogger(__name__)
 
@@ -56,12 +56,15 @@ class Attempts:
         """Whether `run_next` has something to try."""
         return self.inquiries.has_anew or (self.inquiries.has_room and self._queue.has_ready)
 
-    def run_next(self) -> bool:
-        """One attempt, from the queue to the beginning of the binding. False if there was nobody to try."""
+    def run_next(self, stop: Stop = never) -> bool:
+        """One attempt, from the queue to the beginning of the binding. False if there was nobody to try.
+
+        Before, pods of higher priority are asked about events; where `stop` ends that, nobody is tried.
+        """
         if (changed := self.inquiries.next_anew()) is not None:
             self._attempt_anew(changed)
             return True
-        queued = self._queue.pop() if self.inquiries.has_room else None
+        queued = self._queue.pop(stop) if self.inquiries.has_room else None
         if queued is None:
             return False
         self.attempt(queued, queued.pod)
@@ -99,7 +102,7 @@ class Attempts:
             self.inquiries.ask(Inquiry(queued, pod, answers, outcome, started))
             return
         self._engine.commit(outcome)
-        self._world.observer.decided(self._world.now() - started)
+        self._world.observer.decided(outcome, self._world.now() - started)
         placed = self._placer.place(outcome) if isinstance(outcome, Placement) else outcome
         if isinstance(placed, Failure):
             self._failures.handle(queued, placed, started)
@@ -114,7 +117,16 @@ class Attempts:
             logger.exception("deciding pod %s broke", pod.key)
             return broken(pod, f"{type(problem).__name__}: {problem}")
 
-    # Time.
+    # Time, and what was put off.
+
+    @property
+    def has_work(self) -> bool:
+        """Whether `work` has something to do."""
+        return self._queue.has_work
+
+    def work(self, stop: Stop) -> None:
+        """Ask hints about events that were put off, until `stop` says so."""
+        self._queue.work(stop)
 
     @property
     def next_tick(self) -> float | None:
@@ -122,7 +134,10 @@ class Attempts:
         deadline = self._queue.next_deadline()
         return None if deadline is None else math.ceil(deadline)
 
-    def tick(self) -> None:
-        """Let back into the queue whose back-off is over or who has waited too long."""
-        self._queue.flush_backoff()
+    def tick(self, stop: Stop = never) -> None:
+        """Let back into the queue whose back-off is over or who has waited too long.
+
+        Where `stop` ends that, the queue has work: moorage.queue.SchedulingQueue.work.
+        """
+        self._queue.flush_backoff(stop)
         self._queue.flush_unschedulable()

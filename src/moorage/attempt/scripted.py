@@ -15,6 +15,7 @@ from typing import Any, Final, TypeVar
 from moorage.attempt.virtual import Cancelled, VirtualJob, VirtualPromise, VirtualTime, VirtualTimer, promise_of
 from moorage.attempt.world import Job, Observer, PodEvent, Promise
 from moorage.columns import PodInfo
+from moorage.engine import Failure, Placement
 from moorage.framework.asking import Answer, Broken, Extender, Question
 from moorage.framework.writes import BindAnswer, Bound, Done, NotDone, Refused, WriteAnswer
 from moorage.objects import Condition, KubeObject
@@ -122,9 +123,13 @@ class Measured:
 
     told: list[tuple[Any, ...]] = field(default_factory=list)
 
-    def decided(self, seconds: float) -> None:
-        """A decision took so long."""
-        self.told.append(("decided", seconds))
+    def decided(self, outcome: Placement | Failure, seconds: float) -> None:
+        """A decision came out so, and took so long."""
+        self.told.append(("decided", outcome.pod.key, seconds))
+
+    def sent_back(self, failure: Failure) -> None:
+        """A pod goes back into the queue."""
+        self.told.append(("sent back", failure.pod.key, failure.full_message))
 
     def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
         """The plugins of a point took so long."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from moorage.columns import PodInfo
+from moorage.engine import Failure, Placement
 from moorage.errors import MoorageError
 from moorage.framework.asking import Answer, Extender, Question
 from moorage.framework.writes import BindAnswer, Done, NotDone, WriteAnswer
@@ -72,8 +73,11 @@ class Promise(Protocol[Value]):
 class Observer(Protocol):
     """Is told what to measure; seconds by the world's clock."""
 
-    def decided(self, seconds: float) -> None:
-        """A decision took so long."""
+    def decided(self, outcome: Placement | Failure, seconds: float) -> None:
+        """A decision came out so, and took so long."""
+
+    def sent_back(self, failure: Failure) -> None:
+        """A pod goes back into the queue, for this reason."""
 
     def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
         """The plugins of a point took so long; `label` is how they answered."""

@@ -1,31 +1,46 @@
 """A script played: a whole scheduler on virtual time, on an API server that does nothing by itself."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from moorage.attempt.core import SchedulerCore
+from moorage.attempt.failing import SCHEDULER_ERROR, UNSCHEDULABLE
+from moorage.attempt.permits import HeldPod
+from moorage.attempt.scripted import (
+    Ask,
+    Bind,
+    BindThrough,
+    Create,
+    Delete,
+    Evict,
+    Measured,
+    Patch,
+    PatchStatus,
+    Read,
+    Request,
+    ScriptedWorld,
+    agree,
+)
+from moorage.attempt.virtual import VirtualTime
 from moorage.cases.reading import as_case, read_config, read_gates, read_list, read_objects, read_text
 from moorage.cases.script import Step, read_script
 from moorage.cases.server import Change, ScriptServer
 from moorage.cases.writing import CaseHost, finish
-from moorage.cluster import ClusterState, NodeEvents, ObjectEvents, PodEvents, profile_hints
-from moorage.columns import Snapshot
+from moorage.cluster import ObjectEvents
 from moorage.config import DEFAULT_FEATURES, Config, Features
 from moorage.config.gates import with_gates
-from moorage.engine import Failure, Placement, make_engine
+from moorage.engine import Failure, Placement
 from moorage.engine.engine import default_registry
-from moorage.errors import InputError
+from moorage.errors import ApiError
 from moorage.framework.registry import Registry
-from moorage.framework.status import Code, Status
-from moorage.objects import Condition, KubeObject, Node, Pod
-from moorage.queue import Place, QueuedEntity, QueuedPod, SchedulingQueue
+from moorage.framework.writes import Bound, Done, Gone
+from moorage.objects import KubeObject, Node, Pod
+from moorage.queue import Place, QueuedEntity
 
 #: Second 0 of every script.
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
-
-_UNSCHEDULABLE: Final = "Unschedulable"
-_SCHEDULER_ERROR: Final = "SchedulerError"
 
 
 class ScriptCase:
@@ -41,7 +56,7 @@ class ScriptCase:
         self._steps = [Step(create=tuple(objects)), *read_script(case.get("script"))]
         registry = registry or default_registry()
         config = read_config(case.get("config"), registry, features)
-        self._play = _Play(config, registry, features, seed)
+        self._play = _Play(config, registry, seed)
 
     def steps(self) -> Iterator[dict[str, Any]]:
         """What came of each step; of the objects that were there at first before all others."""
@@ -69,28 +84,14 @@ class _Clock:
 
 
 class _Play:
-    """A scheduler on a scripted server, one scheduling cycle after the other, each to its end."""
+    """A scheduler on a scripted server, one attempt after the other, each to its end."""
 
-    def __init__(self, config: Config, registry: Registry, features: Features, seed: int) -> None:
+    def __init__(self, config: Config, registry: Registry, seed: int) -> None:
         self._clock = _Clock()
         self._server = ScriptServer(EPOCH)
-        self._cluster = ClusterState(Snapshot(features.request_rules))
-        host = CaseHost(self._server, lambda pods: self._queue.activate(pods))
-        self._engine = make_engine(
-            self._cluster.snapshot, config, registry=registry, seed=seed, now=self._clock.now, host=host
-        )
-        profiles = {name: runner.profile for name, runner in self._engine.runners.items()}
-        self._queue = SchedulingQueue(
-            {name: profile_hints(profile) for name, profile in profiles.items()},
-            next(iter(profiles.values())).at("queueSort")[0].plugin,
-            self._cluster.snapshot.nominations,
-            self._clock.now,
-            initial_backoff=config.pod_initial_backoff_seconds,
-            max_backoff=config.pod_max_backoff_seconds,
-            features=features,
-        )
-        self._pods = PodEvents(self._cluster, self._queue, profiles, lambda _uid: False)
-        self._nodes = NodeEvents(self._cluster.snapshot, self._queue)
+        self._cycle = _Cycle()
+        self._world = ScriptedWorld(self._answer, time=VirtualTime(self._clock.now()), observer=self._cycle)
+        self._core = SchedulerCore(world=self._world, config=config, registry=registry, seed=seed)
         self._others: dict[type[KubeObject], ObjectEvents] = {}
 
     def play(self, step: Step) -> dict[str, Any]:
@@ -98,9 +99,8 @@ class _Play:
         self._change(step)
         cycles = list(self._schedule())
         for _ in range(step.seconds):
-            self._clock.next_second()
-            self._queue.flush_backoff()
-            self._queue.flush_unschedulable()
+            self._pass_to(self._clock.next_second)
+            self._core.attempts.tick()
             cycles += self._schedule()
         return {"cycles": cycles, "queues": self._queues()}
 
@@ -117,7 +117,7 @@ class _Play:
 
     def _deliver(self) -> None:
         for change in self._server.changes():
-            self._clock.tick()
+            self._pass_to(self._clock.tick)
             self._tell(change)
 
     def _tell(self, change: Change) -> None:
@@ -131,82 +131,74 @@ class _Play:
 
     def _handler(self, kind: type[KubeObject]) -> Any:
         if kind is Pod:
-            return self._pods
+            return self._core.pod_events
         if kind is Node:
-            return self._nodes
+            return self._core.node_events
         if kind not in self._others:
-            self._others[kind] = ObjectEvents(kind, self._cluster.snapshot.objects, self._queue)
+            self._others[kind] = ObjectEvents(kind, self._core.cluster.snapshot.objects, self._core.queue)
         return self._others[kind]
+
+    def _answer(self, request: Request) -> Any:
+        """The API server's answer to what the scheduler asks for."""
+        match request:
+            case Bind(pod, node_name):
+                self._cycle.bound[pod.key] = node_name
+                self._server.bind(pod.pod, node_name)
+                return Bound()
+            case Evict(pod):
+                self._cycle.victims.append(pod.key)
+                self._server.delete(Pod, pod.key)
+                return Done()
+            case PatchStatus(pod, status):
+                self._server.patch_status(pod.pod, status)
+                return Done()
+            case Ask() | BindThrough():
+                return agree(request)
+            case _:
+                return self._read_or_write(request)
+
+    def _read_or_write(self, request: Read | Create | Patch | Delete) -> Any:
+        """What plugins read and write."""
+        objects = CaseHost(self._server)
+        try:
+            match request:
+                case Read(kind, name, namespace):
+                    return finish(objects.read(kind, name, namespace))
+                case Create(item):
+                    return finish(objects.create(item))
+                case Patch(kind, name, namespace, patch, subresource):
+                    item = finish(objects.read(kind, name, namespace))
+                    return finish(objects.patch(item, patch, subresource=subresource))
+                case Delete(item):
+                    finish(objects.delete(item))
+                    return Done()
+        except ApiError as refusal:
+            return Gone(str(refusal), code=refusal.code, reason=refusal.reason)
+
+    def _pass_to(self, move: Callable[[], None]) -> None:
+        move()
+        now = self._clock.now()
+        self._world.time.advance(now - self._world.time.now)
+        # The sum of the parts may fall short of a full second by a rounding.
+        self._world.time.now = now
 
     # Scheduling.
 
     def _schedule(self) -> Iterator[dict[str, Any]]:
-        while self._queue.has_ready:
-            self._clock.tick()
-            queued = self._queue.pop()
-            if queued is None:
-                return
-            yield self._cycle(queued)
+        self._world.time.run()
+        while self._core.attempts.has_next:
+            self._pass_to(self._clock.tick)
+            self._cycle.begin()
+            self._core.attempts.run_next()
+            self._world.time.run()
+            yield self._cycle.as_data(self._clock.milliseconds, self._core.held)
             self._deliver()
-
-    def _cycle(self, queued: QueuedPod) -> dict[str, Any]:
-        pod = queued.pod
-        cycle: dict[str, Any] = {"at": self._clock.milliseconds, "popped": pod.key}
-        outcome = self._engine.schedule(pod)
-        cycle["attempts"] = [_attempt(outcome)]
-        if isinstance(outcome, Failure):
-            self._fail(queued, outcome, cycle)
-        else:
-            self._place(outcome, cycle)
-        return cycle
-
-    def _place(self, placement: Placement, cycle: dict[str, Any]) -> None:
-        pod = placement.pod
-        runner = self._engine.runner_of(pod)
-        self._cluster.assume(pod, placement.node_name)
-        refusal = runner.reserve(placement.state, pod, placement.node_name)
-        if refusal is None:
-            refusal, waits = runner.permit(placement)
-            if waits:
-                refusal = Status(Code.WAIT, tuple(waits))
-        if refusal is not None:
-            raise InputError(f"was refused or held on {placement.node_name}: {refusal.message}", where=pod.key)
-        plugin = runner.profile.plugins.get("DynamicResources")
-        work = plugin.pre_bind(placement.state, pod, placement.node_name) if plugin is not None else None
-        failed = finish(work) if work is not None else None
-        if failed is not None:
-            raise InputError(f"its claims cannot be written: {failed.message}", where=pod.key)
-        self._queue.done(pod.uid)
-        self._server.bind(pod.pod, placement.node_name)
-        cycle["bound"] = {pod.key: placement.node_name}
-
-    def _fail(self, queued: QueuedPod, failure: Failure, cycle: dict[str, Any]) -> None:
-        pod, nomination = failure.pod, failure.nomination
-        reason = _SCHEDULER_ERROR if failure.is_error else _UNSCHEDULABLE
-        failed = {"pod": pod.key, "reason": reason, "message": failure.full_message}
-        if nomination is not None:
-            failed["nominated"] = nomination.node_name
-        cycle["failed"] = [failed]
-        if failure.effect is not None:
-            finish(failure.effect())
-        if nomination is not None and nomination.victims:
-            cycle["victims"] = sorted(victim.key for victim in nomination.victims)
-            for victim in nomination.victims:
-                self._server.delete(Pod, victim.key)
-            for other in self._cluster.snapshot.nominations.on(nomination.node_name):
-                if other.priority < pod.priority:
-                    self._server.patch_status(other.pod, nominated="")
-        self._queue.return_unschedulable(queued, failure.plugins, failure.pending, pod=self._cluster.pending(pod.uid))
-        promised = None if nomination is None else nomination.node_name
-        self._queue.nominate(pod, promised)
-        condition = Condition(type="PodScheduled", status="False", reason=reason, message=failure.full_message)
-        self._server.patch_status(pod.pod, condition=condition, nominated=promised)
 
     # What is seen.
 
     def _queues(self) -> dict[str, Any]:
         places: dict[Place, list[QueuedEntity]] = {place: [] for place in Place}
-        for place, queued in sorted(self._queue.pods(), key=lambda one: one[1].key):
+        for place, queued in sorted(self._core.queue.pods(), key=lambda one: one[1].key):
             places[place].append(queued)
         queues = {
             "active": [queued.key for queued in places[Place.ACTIVE]],
@@ -220,7 +212,54 @@ class _Play:
         return math.floor((queued.backoff_expiry or 0) - EPOCH)
 
 
+class _Cycle(Measured):
+    """What happens in one round of the scheduling loop, seen by the observer of the attempt."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.begin()
+
+    def begin(self) -> None:
+        """Nothing has happened yet."""
+        self._attempts: list[Placement | Failure] = []
+        self._failed: list[Failure] = []
+        self.bound: dict[str, str] = {}
+        self.victims: list[str] = []
+        self.told.clear()
+
+    def decided(self, outcome: Placement | Failure, seconds: float) -> None:
+        """The algorithm has answered."""
+        super().decided(outcome, seconds)
+        self._attempts.append(outcome)
+
+    def sent_back(self, failure: Failure) -> None:
+        """A pod goes back into the queue."""
+        super().sent_back(failure)
+        self._failed.append(failure)
+
+    def as_data(self, milliseconds: int, held: Iterable[HeldPod]) -> dict[str, Any]:
+        """The cycle as recordings tell it; what is empty is left out."""
+        data = {
+            "at": milliseconds,
+            "popped": self._attempts[0].pod.key if self._attempts else "",
+            "attempts": [_attempt(outcome) for outcome in self._attempts],
+            "failed": [_failed(failure) for failure in self._failed],
+            "bound": dict(sorted(self.bound.items())),
+            "waiting": {one.pod.key: one.node_name for one in held},
+            "victims": sorted(self.victims),
+        }
+        return {name: value for name, value in data.items() if value}
+
+
 def _attempt(outcome: Placement | Failure) -> dict[str, str]:
     if isinstance(outcome, Placement):
         return {"pod": outcome.pod.key, "node": outcome.node_name}
     return {"pod": outcome.pod.key, "error" if outcome.is_error else "message": outcome.message}
+
+
+def _failed(failure: Failure) -> dict[str, str]:
+    reason = SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE
+    failed = {"pod": failure.pod.key, "reason": reason, "message": failure.full_message}
+    if failure.nomination is not None:
+        failed["nominated"] = failure.nomination.node_name
+    return failed

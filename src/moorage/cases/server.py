@@ -1,12 +1,12 @@
 """The API server of a script: it holds the objects, and knows which changes it has not told yet."""
 
-from collections.abc import Iterator
-from typing import Final, NamedTuple
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, NamedTuple
 
 from msgspec.structs import replace
 
 from moorage.errors import InputError
-from moorage.objects import Condition, KubeObject, Pod
+from moorage.objects import Condition, KubeObject, Pod, convert
 from moorage.values.time import format_time
 
 #: The order in which changes are told. A kind that is not named here comes before nodes and pods.
@@ -82,18 +82,18 @@ class ScriptServer:
         status = replace(before.status, phase="Running", start_time=started, nominated_node_name="")
         self._set(replace(before, spec=replace(before.spec, node_name=node_name), status=status))
 
-    def patch_status(self, pod: Pod, *, condition: Condition | None = None, nominated: str | None = None) -> None:
-        """Write a condition and status.nominatedNodeName of a pod, if it is still there; None leaves them alone."""
+    def patch_status(self, pod: Pod, status: Mapping[str, Any]) -> None:
+        """Merge into the status of a pod, if it is still there: a condition by its type; null takes a field away."""
         before = self.get(Pod, pod.key)
         if not isinstance(before, Pod) or before.metadata.uid != pod.metadata.uid:
             return
-        status = before.status
-        if condition is not None:
-            others = tuple(one for one in status.conditions if one.type != condition.type)
-            status = replace(status, conditions=(*others, condition))
-        if nominated is not None:
-            status = replace(status, nominated_node_name=nominated)
-        self._set(replace(before, status=status))
+        now = before.status
+        if "nominatedNodeName" in status:
+            now = replace(now, nominated_node_name=status["nominatedNodeName"] or "")
+        for condition in (convert(tree, Condition) for tree in status.get("conditions", ())):
+            others = tuple(one for one in now.conditions if one.type != condition.type)
+            now = replace(now, conditions=(*others, condition))
+        self._set(replace(before, status=now))
 
     def put(self, item: KubeObject) -> KubeObject:
         """An object is made or replaced, whole."""

@@ -71,6 +71,7 @@ class Scheduler:
             config=config,
             registry=registry,
             seed=seed,
+            puts_off=True,
             observe_hint=self._observe_hint,
             wake=wakening.wake,
             questions=asking.questions,

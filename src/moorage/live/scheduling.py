@@ -12,7 +12,7 @@ from moorage.attempt.scheduling import Attempts
 from moorage.attempt.underway import UnderWay
 
 SLICE: Final = 0.002
-"""Seconds the loop keeps deciding before it lets others run."""
+"""Seconds the loop keeps deciding, and again asking hints, before it lets others run."""
 
 MOST_WRITING: Final = 256
 """Bindings whose request is not answered yet, beyond which no pod is decided: what comes later may be more urgent, and
@@ -68,16 +68,27 @@ class SchedulingLoop:
             self._wakening.clear()
             tick = self._attempts.next_tick
             if tick is not None and tick <= self._now():
-                self._attempts.tick()
+                self._attempts.tick(_slice())
                 tick = self._attempts.next_tick
-            if self._under_way.writing < MOST_WRITING and self._attempts.has_next:
+            decides = self._under_way.writing < MOST_WRITING and self._attempts.has_next
+            if decides:
                 self._run_slice()
-                await asyncio.sleep(0)
-            else:
+            if self._attempts.has_work:
+                # Beside deciding, so that neither of them waits for the other.
+                self._attempts.work(_slice())
+            elif not decides:
                 await self._wakening.wait(None if tick is None else tick - self._now())
+                continue
+            await asyncio.sleep(0)
 
     def _run_slice(self) -> None:
-        end = perf_counter() + SLICE
-        while self._attempts.run_next():
-            if perf_counter() >= end:
+        is_over = _slice()
+        while self._attempts.run_next(is_over):
+            if is_over():
                 return
+
+
+def _slice() -> Callable[[], bool]:
+    """Says when a slice that begins now is over."""
+    end = perf_counter() + SLICE
+    return lambda: perf_counter() >= end

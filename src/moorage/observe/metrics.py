@@ -109,9 +109,12 @@ class SchedulerMetrics:
 
     # What happens to pods (attempt.world.Observer).
 
-    def decided(self, seconds: float) -> None:
+    def decided(self, _outcome: object, seconds: float) -> None:
         """A decision took so long."""
         self.algorithm_duration.observe(seconds)
+
+    def sent_back(self, _failure: object) -> None:
+        """Counted by `failed`."""
 
     def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
         """The plugins of a point took so long."""

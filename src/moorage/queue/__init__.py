@@ -4,6 +4,7 @@ Synchronous and deterministic: time is handed in, hosts do the waiting. A pod is
 the pods they may help through an index, never by a walk over the queue.
 """
 
+from moorage.queue.asking import Stop, never
 from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import node_events, pod_events
 from moorage.queue.groups import Group
@@ -25,7 +26,9 @@ __all__ = [
     "QueuedGroup",
     "QueuedPod",
     "SchedulingQueue",
+    "Stop",
     "event_label",
+    "never",
     "node_events",
     "pod_events",
 ]

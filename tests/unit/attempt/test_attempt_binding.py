@@ -90,7 +90,7 @@ def test_a_pod_is_measured() -> None:
     rig = started()
     told = [one[:2] for one in rig.world.observer.told]  # type: ignore[attr-defined]
     assert told == [
-        ("decided", 0.0),
+        ("decided", "default/web"),
         ("ran", "PreBind"),
         ("ran", "Bind"),
         ("scheduled", "default-scheduler"),
