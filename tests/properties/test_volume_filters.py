@@ -194,7 +194,9 @@ def plain_match(
         if size < wanted or modes[0] != modes[1] or one.metadata.deletion_timestamp:
             continue
         affinity = one.spec.node_affinity.required if one.spec.node_affinity else None
-        reached = affinity is None or compile_node_selector(affinity).matches("", place.labels)
+        reached = affinity is None or any(
+            all(item.matches(place.labels) for item in term.labels) for term in compile_node_selector(affinity).terms
+        )
         if reference is not None:
             return one if reached else None
         selector = claimed.spec.selector
