@@ -5,7 +5,7 @@ changes nothing. What is decided but not written is in flight, beside the object
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from moorage.columns.tentative import UndoLog
@@ -23,10 +23,15 @@ class _InFlight:
 
 
 class TakenDevices:
-    """Which devices are held: wholly, or in shares, and how much of each capacity. A set, not a count, as upstream."""
+    """Which devices are held: wholly, or in shares, and how much of each capacity.
 
-    def __init__(self) -> None:
-        self.whole: set[DeviceId] = set()
+    That two claims hold a whole device is known only where it is `counted`: else the first to let go frees it, as
+    in kube-scheduler.
+    """
+
+    def __init__(self, *, counted: bool) -> None:
+        self._counted = counted
+        self.whole: dict[DeviceId, int] = {}
         self.shares: Counter[DeviceId] = Counter()
         #: Nano units by capacity.
         self.used: dict[DeviceId, dict[str, int]] = {}
@@ -36,7 +41,7 @@ class TakenDevices:
         """The claim holds its devices."""
         for result, device in _held(claim):
             if result.share_id is None:
-                self.whole.add(device)
+                self.whole[device] = self.whole.get(device, 0) + 1 if self._counted else 1
                 continue
             if (device, result.share_id) not in self._share_ids:
                 self._share_ids.add((device, result.share_id))
@@ -50,7 +55,9 @@ class TakenDevices:
         """The claim lets go of them."""
         for result, device in _held(claim):
             if result.share_id is None:
-                self.whole.discard(device)
+                left = self.whole.pop(device, 0) - 1
+                if left > 0:
+                    self.whole[device] = left
                 continue
             if (device, result.share_id) in self._share_ids:
                 self._share_ids.remove((device, result.share_id))
@@ -86,8 +93,8 @@ class Claims:
         self._told: dict[str, ResourceClaim] = {}
         self._latest: dict[str, ResourceClaim] = {}
         self._in_flight: dict[str, _InFlight] = {}
-        self._settled = TakenDevices()
-        self._pending: list[TakenDevices] | None = None
+        self._settled = TakenDevices(counted=False)
+        self._pending = TakenDevices(counted=True)
         #: Moves with every change of what is held.
         self.version = 0
         self.undo: UndoLog | None = None
@@ -183,11 +190,12 @@ class Claims:
             self._in_flight[uid] = now
         if self.undo is not None:
             self.undo.record(lambda: self._fly(uid, before))
-        if before is None or now is None:
-            self._pending = None
-            for one in (before, now):
-                if one is not None:
-                    self._changed(one.claim)
+        if before is None and now is not None:
+            self._pending.add(now.claim)
+            self._changed(now.claim)
+        elif before is not None and now is None:
+            self._pending.remove(before.claim)
+            self._changed(before.claim)
 
     def _drop(self, key: str) -> None:
         latest = self._latest.pop(key, None)
@@ -218,40 +226,30 @@ class Claims:
 
     # Devices.
 
-    @property
-    def taken(self) -> list[TakenDevices]:
-        """What is held by claims as they count, then what is held in flight: one may be in both."""
-        if self._pending is None:
-            self._pending = []
-            for one in self._in_flight.values():
-                held = TakenDevices()
-                held.add(one.claim)
-                self._pending.append(held)
-        return [self._settled, *self._pending]
+    # One claim may be settled and in flight.
 
     def is_held(self, device: DeviceId) -> bool:
         """Whether somebody has the device to themselves."""
-        return any(device in one.whole for one in self.taken)
+        return device in self._settled.whole or device in self._pending.whole
 
     def is_taken(self, device: DeviceId) -> bool:
         """Whether anybody holds any of it."""
-        return any(one.is_taken(device) for one in self.taken)
+        return self._settled.is_taken(device) or self._pending.is_taken(device)
 
     def is_measured(self, device: DeviceId) -> bool:
         """Whether somebody holds a share of it that says how much."""
-        return any(device in one.used for one in self.taken)
+        return device in self._settled.used or device in self._pending.used
 
     def is_shared(self, device: DeviceId) -> bool:
         """Whether somebody holds a share of it."""
-        return any(device in one.shares for one in self.taken)
+        return device in self._settled.shares or device in self._pending.shares
 
-    def used(self, device: DeviceId) -> dict[str, int]:
+    def used(self, device: DeviceId) -> Mapping[str, int]:
         """How much of its capacities is taken, in nano units."""
-        total: dict[str, int] = {}
-        for one in self.taken:
-            for name, amount in one.used.get(device, {}).items():
-                total[name] = total.get(name, 0) + amount
-        return total
+        settled, pending = self._settled.used.get(device), self._pending.used.get(device)
+        if not settled or not pending:
+            return settled or pending or {}
+        return {name: settled.get(name, 0) + pending.get(name, 0) for name in settled.keys() | pending.keys()}
 
 
 def _version(claim: ResourceClaim) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
-from moorage.framework.points import Verdicts
+from moorage.framework.points import Scores, Verdicts
 from moorage.framework.status import Status, error, unresolvable
 from moorage.objects import Allocation, DeviceClass, ResourceClaim
 from moorage.plugins.dynamic_resources.allocation import make_allocation
@@ -84,14 +84,16 @@ class Finder:
         devices.unavailable.update(lost)
         return _UNAVAILABLE if lost else None
 
-    def score(self, pod: PodInfo, devices: PodDevices, node: NodeInfo) -> int:
-        """What the alternatives that claims without devices would get on the node score."""
-        claims, _ = self._claims_on(pod, devices, node)
-        if not claims:
-            return 0
+    def scores(self, pod: PodInfo, devices: PodDevices, nodes: NodeTable, rows: Rows) -> Scores:
+        """What the alternatives that claims without devices would get on each of many nodes score."""
         if devices.special is None:
-            return int(self._kept.of(claims, np.array([node.row], dtype=np.intp)).scores[node.row])
-        return self._ask(claims, node)[1]
+            claims = [claim for _, claim in devices.to_allocate()]
+            return self._kept.of(claims, rows).scores[rows]
+        return np.array([self._score_one(pod, devices, nodes[row]) for row in rows.tolist()], dtype=np.int64)
+
+    def _score_one(self, pod: PodInfo, devices: PodDevices, node: NodeInfo) -> int:
+        claims, _ = self._claims_on(pod, devices, node)
+        return self._ask(claims, node)[1] if claims else 0
 
     def _one_by_one(self, pod: PodInfo, devices: PodDevices, nodes: NodeTable, rows: Rows, now: float) -> Verdicts:
         given = [self.on_node(pod, devices, nodes[row], now) for row in rows.tolist()]

@@ -5,6 +5,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
 from types import MappingProxyType
 from typing import Any
 
+import numpy as np
 from msgspec.structs import replace
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
@@ -15,7 +16,7 @@ from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.events import EventHint
 from moorage.framework.handle import Handle
 from moorage.framework.normalizing import NormalizeByMax
-from moorage.framework.points import PostFilterAnswer, Verdicts
+from moorage.framework.points import PostFilterAnswer, Scores, Verdicts
 from moorage.framework.status import SKIP, Status, error, unresolvable, unschedulable
 from moorage.objects import Allocation, DeviceClass, DeviceTaintRule, KubeObject, ResourceClaim, ResourceSlice
 from moorage.plugins.dynamic_resources.allocation import UNNAMED_SHARE
@@ -188,12 +189,17 @@ class DynamicResources:
 
     def score(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> int:
         """The earlier the alternatives that were taken stand in their lists, the better."""
+        return int(self.score_nodes(state, pod, self._snapshot.nodes, np.array([node.row], dtype=np.intp))[0])
+
+    def score_nodes(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
+        """The same for many rows."""
         devices: PodDevices | None = state.get(KEY)
         if devices is None or all(claim.status.allocation is not None for claim in devices.claims):
-            return 0
-        had = [claim for claim in devices.claims if claim.status.allocation is not None]
-        before = sum(score_of(claim, claim.status.allocation) for claim in had if claim.status.allocation is not None)
-        return before + self._finder.score(pod, devices, node)
+            return np.zeros(len(rows), dtype=np.int64)
+        before = sum(
+            score_of(one, one.status.allocation) for one in devices.claims if one.status.allocation is not None
+        )
+        return before + self._finder.scores(pod, devices, nodes, rows)
 
     # ------------------------------------------------------------------------------------------------------ reserving
 
