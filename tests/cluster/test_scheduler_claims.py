@@ -8,6 +8,7 @@ from tests.cluster.scheduler_world import Tree, World
 from tools.control_plane.running import ControlPlane
 
 from moorage.errors import ApiError
+from moorage.framework.status import Status, error
 from moorage.kube.errors import NotFound
 
 V1 = "resource.k8s.io/v1"
@@ -175,6 +176,57 @@ async def test_two_pods_never_get_one_device(world: World) -> None:
                 await world.delete("Pod", name)
                 await free(world, name)
                 await world.delete("ResourceClaim", name)
+
+
+async def test_what_a_killed_scheduler_left_behind_is_taken_up(world: World) -> None:
+    """It died after it wrote the claim of one pod, and after it had begun with that of the other."""
+    devices = Devices(world)
+    x = await world.node("x")
+    await devices.offer(x, "d0", "d1")
+    await devices.device_class()
+    for name in ("written", "begun"):
+        await devices.claim(name)
+        await devices.pod(name, name)
+    pod = await world.get("Pod", "written")
+    by_name = {"key": "metadata.name", "operator": "In", "values": [x]}
+    result = {"request": "one", "driver": devices.driver, "pool": x, "device": "d1"}
+    allocation = {
+        "devices": {"results": [result]},
+        "nodeSelector": {"nodeSelectorTerms": [{"matchFields": [by_name]}]},
+    }
+    reserved = [{"resource": "pods", "name": "written", "uid": pod["metadata"]["uid"]}]
+    for name in ("written", "begun"):
+        await world.patch("ResourceClaim", name, {"metadata": {"finalizers": [FINALIZER]}})
+    await _patch_status(world, "written", {"allocation": allocation, "reservedFor": reserved})
+    async with world.scheduling():
+        for name in ("written", "begun"):
+            await world.bound(name)
+    assert held(await devices.status("written")) == ["d1"]
+    assert held(await devices.status("begun")) == ["d0"]
+    assert len((await devices.status("written"))["reservedFor"]) == 1
+
+
+async def test_a_pod_that_cannot_be_bound_lets_go_of_its_claim(world: World) -> None:
+    """Bind fails after the claim was written: the pod is taken off it, and the next attempt meets the allocation."""
+    failures = iter((True, False))
+
+    class FailsOnce:
+        def pre_bind(self, _state: Any, _pod: Any, _node_name: str) -> Status | None:
+            return error("not today") if next(failures, False) else None
+
+    devices = Devices(world)
+    x = await world.node("x")
+    await devices.offer(x, "d0")
+    await devices.device_class()
+    await devices.claim("c")
+    plugins = {"preBind": {"enabled": [{"name": "FailsOnce"}]}}
+    profiles = [{"schedulerName": world.name, "plugins": plugins}]
+    async with world.scheduling(profiles=profiles, plugins=[FailsOnce]):
+        await devices.pod("p", "c")
+        assert await world.bound("p") == x
+    status = await devices.status("c")
+    assert held(status) == ["d0"]
+    assert [one["name"] for one in status["reservedFor"]] == ["p"]
 
 
 async def two_bound(world: World, names: list[str]) -> list[str] | None:
