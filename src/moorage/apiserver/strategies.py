@@ -7,6 +7,7 @@ from moorage.apiserver.defaults import pods as pod_defaults
 from moorage.apiserver.defaults import workloads as workload_defaults
 from moorage.apiserver.kinds import Kind
 from moorage.apiserver.strategy import Strategy
+from moorage.apiserver.validation import devices as device_rules
 from moorage.apiserver.validation import events as event_rules
 from moorage.apiserver.validation import metadata
 from moorage.apiserver.validation import objects as rules
@@ -166,12 +167,18 @@ STRATEGIES: dict[str, Strategy] = {
         defaults=(object_defaults.default_resourceclaim,),
         validate=(rules.validate_resourceclaim,),
         validate_update=(rules.keeps_spec,),
+        validate_status=(device_rules.validate_claim_status,),
     ),
     "resourceclaimtemplates.resource.k8s.io": Strategy(
         defaults=(object_defaults.default_resourceclaimtemplate,),
         validate=(rules.validate_resourceclaimtemplate,),
         validate_update=(rules.keeps_spec,),
     ),
+    "deviceclasses.resource.k8s.io": Strategy(validate=(device_rules.validate_deviceclass,)),
+    "resourceslices.resource.k8s.io": Strategy(
+        validate=(device_rules.validate_slice,), validate_update=(device_rules.validate_slice_update,)
+    ),
+    "devicetaintrules.resource.k8s.io": Strategy(validate=(device_rules.validate_taintrule,)),
     definitions.DEFINITIONS: definitions.STRATEGY,
     "roles.rbac.authorization.k8s.io": _ROLE,
     "clusterroles.rbac.authorization.k8s.io": _ROLE,

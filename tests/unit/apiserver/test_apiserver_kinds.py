@@ -168,9 +168,10 @@ def test_resource_claims(api: Api) -> None:
         "deviceClassName": "gpu", "allocationMode": "ExactCount", "count": 1,
     }  # fmt: skip
     assert api("PATCH", f"{path}/c", {"spec": {"devices": {"requests": []}}}, content_type=MERGE).code == 422
-    allocated = api.patch(
-        f"{path}/c/status", {"status": {"reservedFor": [{"resource": "pods", "name": "p", "uid": "u"}]}}
-    )
+    results = [{"request": "gpu", "driver": "d", "pool": "p", "device": "x"}]
+    users = [{"resource": "pods", "name": "p", "uid": "u"}]
+    status = {"allocation": {"devices": {"results": results}}, "reservedFor": users}
+    allocated = api.patch(f"{path}/c/status", {"status": status})
     assert allocated["status"]["reservedFor"][0]["name"] == "p"
 
 

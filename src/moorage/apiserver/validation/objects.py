@@ -5,6 +5,7 @@ from typing import Any
 
 from moorage.apiserver.admission.priority import SYSTEM_CLASSES
 from moorage.apiserver.validation.containers import PROTOCOLS
+from moorage.apiserver.validation.devices import validate_claim_spec
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import dns_label
 from moorage.apiserver.validation.rules import (
@@ -188,38 +189,13 @@ def validate_lease(obj: Json, faults: Faults) -> None:
 
 
 def validate_resourceclaim(obj: Json, faults: Faults) -> None:
-    """Requests with unique names and a class each."""
-    _validate_device_requests(obj.get("spec") or {}, "spec", faults)
+    """What it asks for."""
+    validate_claim_spec(obj.get("spec") or {}, "spec", faults)
 
 
 def validate_resourceclaimtemplate(obj: Json, faults: Faults) -> None:
     """As the claims made from it."""
-    _validate_device_requests((obj.get("spec") or {}).get("spec") or {}, "spec.spec", faults)
-
-
-def _validate_device_requests(spec: Json, path: str, faults: Faults) -> None:
-    seen = set()
-    for position, request in enumerate((spec.get("devices") or {}).get("requests", ())):
-        here, name = f"{path}.devices.requests[{position}]", request.get("name", "")
-        if not name:
-            faults.required(f"{here}.name")
-        elif problem := dns_label(name):
-            faults.invalid(f"{here}.name", name, problem)
-        elif name in seen:
-            faults.duplicate(f"{here}.name", name)
-        seen.add(name)
-        choices = (
-            [("exactly", request["exactly"])]
-            if "exactly" in request
-            else [(f"firstAvailable[{n}]", choice) for n, choice in enumerate(request.get("firstAvailable", ()))]
-        )
-        if not choices:
-            faults.required(here, "exactly one of `exactly` or `firstAvailable` is required")
-        for where, choice in choices:
-            if not choice.get("deviceClassName"):
-                faults.required(f"{here}.{where}.deviceClassName")
-            modes = ("All", "ExactCount")
-            one_of(choice.get("allocationMode"), modes, f"{here}.{where}.allocationMode", faults)
+    validate_claim_spec((obj.get("spec") or {}).get("spec") or {}, "spec.spec", faults)
 
 
 def keeps_spec(new: Json, old: Json, faults: Faults) -> None:

@@ -67,6 +67,7 @@ class Search:
         self._look_ahead_after: float = look_ahead_after
         self._looks_ahead = False
         self._plans: list[ClaimPlan] = []
+        self._results: list[list[Taken]] = []
         self._forget()
         #: Every device that may be taken, in order, with its pool.
         self._positions = [
@@ -87,13 +88,14 @@ class Search:
         return list(zip(self._plans, self._results, strict=True)) if found else None
 
     def _run(self, claims: Sequence[ResourceClaim], class_of: Callable[[str], DeviceClass | None]) -> bool:
+        self._forget()  # what mode All lists may depend on what is taken
         self._plans = plan(claims, class_of, self._every, self._rules)
-        self._forget()
+        self._results = [[] for _ in self._plans]
         return self._claim(0) is True
 
     def _forget(self) -> None:
         """Nothing is taken."""
-        self._results: list[list[Taken]] = [[] for _ in self._plans]
+        self._results = []
         #: Device -> the claims of this search that have it, by index.
         self._taken: dict[DeviceId, set[int]] = {}
         self._used: dict[DeviceId, dict[str, int]] = {}

@@ -99,7 +99,7 @@ def found(listed: list[dict[str, Any]], asked: list[ResourceClaim], version: str
     return plans and [[(one.wanted.full_name, one.device.id) for one in taken] for _, taken in plans]
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(devices(), claims(), st.sampled_from(VERSIONS), st.sampled_from([ALWAYS, 5]))
 def test_looking_ahead_changes_nothing(
     listed: list[dict[str, Any]], asked: list[ResourceClaim], version: str, after: int
