@@ -20,7 +20,8 @@ from moorage.kube import watching
 from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.election import ElectionSettings
 from moorage.kube.errors import NotFound
-from moorage.kube.transport import Client
+from moorage.kube.paths import resource_of
+from moorage.kube.transport import MERGE_PATCH, Client
 
 JOBS = "/apis/example.com/v1/namespaces/default/stickyjobs"
 PODS = "/api/v1/namespaces/default/pods"
@@ -131,3 +132,79 @@ def test_a_name_that_is_none_is_told_in_a_line(tmp_path: Path) -> None:
     result = CliRunner().invoke(app, ["controllers", "nobody", "--kubeconfig", str(kubeconfig)])
     assert result.exit_code == 2
     assert "no controller is called 'nobody'" in result.output
+
+
+LITERAL = {
+    "apiVersion": "apiextensions.k8s.io/v1",
+    "kind": "CustomResourceDefinition",
+    "metadata": {"name": "stickyjobs.example.com"},
+    "spec": {
+        "group": "example.com",
+        "scope": "Namespaced",
+        "names": {"plural": "stickyjobs", "singular": "stickyjob", "kind": "StickyJob"},
+        "versions": [
+            {
+                "name": "v1",
+                "served": True,
+                "storage": True,
+                "subresources": {"status": {}},
+                "schema": {
+                    "openAPIV3Schema": {
+                        "type": "object",
+                        "properties": {
+                            "spec": {"type": "object", "properties": {"template": {"type": "object"}}},
+                            "status": {"type": "object", "properties": {"lastNode": {"type": "string"}}},
+                        },
+                    }
+                },
+            }
+        ],
+    },
+}
+
+
+async def reasons(client: Client) -> set[str]:
+    """Of the events about StickyJobs."""
+    events = msgspec.json.decode(await client.get("/apis/events.k8s.io/v1/namespaces/default/events"))["items"]
+    return {event["reason"] for event in events if event["regarding"]["kind"] == "StickyJob"}
+
+
+async def test_a_definition_that_prunes_template_and_status_is_told_by_an_event(access: ClusterAccess) -> None:
+    async with Client(access) as client, running(access):
+        await client.post(resource_of("CustomResourceDefinition").path(), msgspec.json.encode(LITERAL))
+        await create_job(client, "db")
+
+        async def is_told() -> bool:
+            return "TemplatePruned" in await reasons(client)
+
+        await eventually(is_told)
+        assert not await has_pod(client, "db")()
+
+
+async def test_a_definition_with_no_more_status_than_the_last_node_will_do(access: ClusterAccess) -> None:
+    definition = msgspec.json.decode(msgspec.json.encode(LITERAL))
+    schema = definition["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+    schema["properties"]["spec"]["properties"]["template"]["x-kubernetes-preserve-unknown-fields"] = True
+    async with Client(access) as client, running(access):
+        await client.post(resource_of("CustomResourceDefinition").path(), msgspec.json.encode(definition))
+        await create_job(client, "db")
+        await eventually(has_pod(client, "db"))
+        binding = {"apiVersion": "v1", "kind": "Binding", "metadata": {"name": "db"}, "target": {"name": "node-3"}}
+        await client.post(f"{PODS}/db/binding", msgspec.json.encode(binding))
+        running_now = msgspec.json.encode({"status": {"phase": "Running"}})
+        await client.patch(f"{PODS}/db/status", running_now, content_type=MERGE_PATCH)
+
+        async def is_known() -> bool:
+            job = msgspec.json.decode(await client.get(f"{JOBS}/db"))
+            return bool(job.get("status") == {"lastNode": "node-3"})
+
+        await eventually(is_known)
+        await client.delete(f"{PODS}/db", msgspec.json.encode({"gracePeriodSeconds": 0}))
+
+        async def is_made_anew() -> bool:
+            if not await has_pod(client, "db")():
+                return False
+            pod = msgspec.json.decode(await client.get(f"{PODS}/db"))
+            return bool(pod["metadata"].get("annotations", {}).get("example.com/last-node") == "node-3")
+
+        await eventually(is_made_anew)
