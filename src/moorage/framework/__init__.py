@@ -9,6 +9,7 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.events import Action, EventHint, Hint, Resource, nothing_of_pod, on, spec_of_pod
 from moorage.framework.handle import Handle, Host, WaitingPod
+from moorage.framework.measuring import PluginCounter
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import (
     MAX_SCORE,
@@ -48,6 +49,7 @@ __all__ = [
     "Nomination",
     "NormalizeByMax",
     "PermitAnswer",
+    "PluginCounter",
     "Pod",
     "PodInfo",
     "PostFilterAnswer",

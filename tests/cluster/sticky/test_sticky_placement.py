@@ -121,6 +121,26 @@ def test_a_taint_that_drives_out_is_waited_for_or_not(town: Town) -> None:
     town.eventually(lambda: town.home("soft") != soft)
 
 
+def test_a_node_that_is_only_silent_is_not_let_go(town: Town) -> None:
+    town.job(stickiness="Required")
+    home = town.home()
+    # Its kubelet stands still, so that nobody reports the node ready again before the test does.
+    town.kubectl("annotate", "node", home, "moorage.dev/stopped=true")
+    patch_ready(town, home, "Unknown")
+    town.kubectl("delete", "pod", "db", "--force", "--grace-period=0", "--wait=false")
+    town.waits(f"waiting for sticky node {home}: NotReady for ")
+    town.kubectl("annotate", "node", home, "moorage.dev/stopped-")
+    patch_ready(town, home, "True")
+    assert town.home() == home
+
+
+def patch_ready(town: Town, node: str, status: str) -> None:
+    stamp = "2020-01-01T00:00:00Z"
+    ready = {"type": "Ready", "status": status, "lastTransitionTime": stamp, "lastHeartbeatTime": stamp}
+    patch = json.dumps({"status": {"conditions": [ready]}})
+    town.kubectl("patch", "node", node, "--subresource=status", "--type=strategic", "-p", patch)
+
+
 def test_it_waits_no_longer_than_it_is_told_to(town: Town) -> None:
     town.job(stickiness="Required", waitSeconds=4)
     home = town.home()
