@@ -1,7 +1,7 @@
 """Where identities ran lately. Bounded in identities, in nodes of each, and in time."""
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from moorage.columns import NodeTable, PodInfo
@@ -121,7 +121,3 @@ class Memory:
                 others = [name for name in visits if name != node_name]
                 del visits[min(others, key=lambda name: (bool(visits[name].pods), visits[name].last))]
         return visit
-
-    def uids(self) -> Iterable[str]:
-        """The pods that are remembered as being somewhere."""
-        return (uid for visits in self._visits.values() for visit in visits.values() for uid in visit.pods)
