@@ -206,6 +206,34 @@ async def test_others_are_decided_while_one_thinks(world: World) -> None:
             await world.bound("slow1")
 
 
+async def test_a_pod_that_waits_is_not_overtaken_for_ever(world: World) -> None:
+    """Others take the room while an extender thinks; then the more important pod makes room, and it is kept for it."""
+    await world.node("a", cpu="1", **GPUS)
+    asked = threading.Event()
+
+    def answer(_verb: str, body: Tree) -> Any:
+        asked.set()
+        time.sleep(0.5)
+        return passing(body, names_of(body))
+
+    amounts = {"example.com/gpu": "1", "cpu": "1"}
+    container = {"name": "main", "image": "example/app:1", "resources": {"requests": amounts, "limits": amounts}}
+    urgent = {"metadata": {"name": f"{world.name}-urgent"}, "value": 100}
+    await world.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **urgent})
+    with plain_extender(answer) as extender:
+        async with world.scheduling(
+            extenders=[extender.entry("filter", managedResources=[{"name": "example.com/gpu"}])]
+        ):
+            await world.pod("urgent", containers=[container], priorityClassName=f"{world.name}-urgent")
+            await asyncio.to_thread(asked.wait, 20)
+            for index in range(6):
+                await world.pod(f"low{index}")
+            await world.bound("urgent")
+            assert not any(
+                one["spec"].get("nodeName") for one in await world.pods() if one["metadata"]["name"] != "urgent"
+            )
+
+
 HOSTILE: dict[str, Any] = {
     "500": (500, b"out of order"),
     "junk": b"<html>",

@@ -2,6 +2,7 @@
 
 reading     the fields and objects of a case
 deciding    cases with `schedule`: pods decided one after the other
+asking      the extenders of a case's configuration, if they may be asked
 script      cases with `script`: what happens when
 server      the API server of a script
 playing     a whole scheduler on that server, and what it did in each step
@@ -19,11 +20,16 @@ __all__ = ["ScheduleCase", "ScriptCase", "outcome"]
 
 
 def outcome(
-    tree: Any, *, registry: Registry | None = None, seed: int = 0, features: Features = DEFAULT_FEATURES
+    tree: Any,
+    *,
+    registry: Registry | None = None,
+    seed: int = 0,
+    features: Features = DEFAULT_FEATURES,
+    ask_extenders: bool = False,
 ) -> dict[str, Any]:
-    """What `moorage decide` writes for a case. Raises InputError that names the field."""
+    """What `moorage decide` writes for a case. Raises InputError that names the field. Scripts ask no extenders."""
     if isinstance(tree, Mapping) and "script" in tree:
         script = ScriptCase(tree, registry=registry, seed=seed, features=features)
         return {"name": script.name, "steps": list(script.steps())}
-    case = ScheduleCase(tree, registry=registry, seed=seed, features=features)
+    case = ScheduleCase(tree, registry=registry, seed=seed, features=features, ask_extenders=ask_extenders)
     return {"name": case.name, "decisions": [decision.as_data() for decision in case.decisions()]}

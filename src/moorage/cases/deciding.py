@@ -8,31 +8,43 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from moorage.cases.asking import CaseExtenders
 from moorage.cases.claims import reserved_claims
 from moorage.cases.reading import as_case, read_config, read_gates, read_list, read_objects, read_text
 from moorage.cases.writing import CaseHost, MustWait, finish
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import with_gates
-from moorage.engine import Placement
+from moorage.engine import Failure, Placement
 from moorage.engine.decision import Decision
 from moorage.engine.engine import default_registry, make_engine
 from moorage.errors import InputError
+from moorage.framework.asking import Answers
 from moorage.framework.registry import Registry
 from moorage.objects import KubeObject, Pod
 
 
 class ScheduleCase:
-    """A case read and found whole. Raises InputError that names the field."""
+    """A case read and found whole. Raises InputError that names the field.
+
+    Extenders of its configuration are asked only where `ask_extenders` says so: some write when they are asked.
+    """
 
     def __init__(
-        self, tree: Any, *, registry: Registry | None = None, seed: int = 0, features: Features = DEFAULT_FEATURES
+        self,
+        tree: Any,
+        *,
+        registry: Registry | None = None,
+        seed: int = 0,
+        features: Features = DEFAULT_FEATURES,
+        ask_extenders: bool = False,
     ) -> None:
         case = as_case(tree)
         features = with_gates(features, read_gates(case.get("gates")))
         registry = registry or default_registry()
         self.name = read_text(case.get("name"), "case.name")
-        objects = read_objects(read_list(case.get("objects"), "case.objects"), "case.objects")
+        trees = read_list(case.get("objects"), "case.objects")
+        objects = read_objects(trees, "case.objects")
         schedule = read_list(case.get("schedule"), "case.schedule")
         self._pending = _pending(objects, [read_text(item, f"case.schedule[{i}]") for i, item in enumerate(schedule)])
         config = read_config(case.get("config"), registry, features)
@@ -41,16 +53,26 @@ class ScheduleCase:
         self._objects = SnapshotObjects(snapshot, objects)
         host = CaseHost(self._objects)
         self._engine = make_engine(snapshot, config, registry=registry, seed=seed, host=host, features=features)
+        self._extenders = CaseExtenders(config.extenders, trees) if ask_extenders and config.extenders else None
 
     def decisions(self) -> Iterator[Decision]:
         """Decide the pods in their order, placing each that finds a node."""
         snapshot = self._engine.snapshot
         for pod in self._pending:
             info = snapshot.info(pod)
-            decision = self._engine.explain(info)
+            decision = self._engine.explain(info, self._answers(info))
             if decision.chosen:
                 decision = replace(decision, reserved=self._place(info, decision.chosen))
             yield decision
+
+    def _answers(self, pod: PodInfo) -> Answers | None:
+        """What the extenders say to whatever the decision needs to hear."""
+        if self._extenders is None:
+            return None
+        answers = self._engine.begin()
+        while not isinstance(outcome := self._engine.decide(pod, answers), Placement | Failure):
+            answers = answers.answered(outcome, self._extenders.ask(outcome))
+        return answers
 
     def _place(self, pod: PodInfo, node_name: str) -> dict[str, Any]:
         placement = self._engine.reach(pod, node_name)

@@ -30,6 +30,12 @@ def decide(
     ] = None,
     plugin: PluginOption = None,
     seed: Annotated[int, typer.Option(help="Where preemption candidates tie, the seed decides.")] = 0,
+    ask_extenders: Annotated[
+        bool,
+        typer.Option(
+            "--ask-extenders", help="Ask the extenders of the configurations, some of which write when asked."
+        ),
+    ] = False,
     emulated_version: VersionOption = "",
     feature_gates: GatesOption = None,
 ) -> None:
@@ -39,6 +45,7 @@ def decide(
     {"name": ..., "decisions": [...]}: feasible nodes, every refusal, every score, the choice, what preemption would do.
     A case with "script" in the place of "schedule" is played over virtual time by the whole scheduler, and
     {"name": ..., "steps": [...]} tells of each step which pods were tried and what the queues held afterwards.
+    Extenders are not asked unless told to by --ask-extenders; "extendersNotAsked" then says which had a say.
     A malformed case is reported with file, line and field; the rest go on.
     """
     from moorage.errors import InputError
@@ -52,7 +59,7 @@ def decide(
         raise typer.Exit(_BAD_INPUT) from None
     try:
         with _writer(output) as out, _progress() as progress:
-            bad = _decide_all(lines, str(cases), out, _Deciding(registry, seed, features), progress)
+            bad = _decide_all(lines, str(cases), out, _Deciding(registry, seed, features, ask_extenders), progress)
     except OSError as error:
         typer.echo(f"{output or 'standard output'}: cannot be written: {error}", err=True)
         raise typer.Exit(_BAD_INPUT) from None
@@ -67,6 +74,7 @@ class _Deciding:
     registry: "Registry"
     seed: int
     features: "Features"
+    ask_extenders: bool
 
 
 def _decide_all(lines: list[bytes], source: str, out: IO[bytes], deciding: _Deciding, progress: "Progress") -> int:
@@ -100,7 +108,13 @@ def _decide_line(line: bytes, deciding: _Deciding) -> dict[str, object]:
         if not isinstance(tree, dict):
             raise InputError(f"expected an object, got {type(tree).__name__}")
         case = tree.get("case", tree)
-        return outcome(case, registry=deciding.registry, seed=deciding.seed, features=deciding.features)
+        return outcome(
+            case,
+            registry=deciding.registry,
+            seed=deciding.seed,
+            features=deciding.features,
+            ask_extenders=deciding.ask_extenders,
+        )
     except msgspec.DecodeError as error:
         raise InputError(f"not JSON: {error}") from None
     except RecursionError:

@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli.versions import GatesOption, VersionOption, make_features
+
 if TYPE_CHECKING:
     from moorage.extender.process import Settings
 
@@ -44,6 +46,8 @@ def extender(
         bool, typer.Option("--print-config", help="Print what kube-scheduler's configuration needs, and end.")
     ] = False,
     url: Annotated[str, typer.Option(help="Where the scheduler reaches it, for --print-config.")] = "",
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
     verbosity: Annotated[int, typer.Option("-v", "--v", help="How much to log.")] = 2,
     logging_format: Annotated[str, typer.Option(metavar="text|json", help="What log lines look like.")] = "text",
 ) -> None:
@@ -63,7 +67,13 @@ def extender(
         names = register(registry, plugin or ())
         text = config.read_bytes() if config is not None else None
         settings = Settings(
-            config=plugins_config(registry, names, text, str(config or "")),
+            config=plugins_config(
+                registry,
+                names,
+                text,
+                str(config or ""),
+                features=make_features(emulated_version, feature_gates),
+            ),
             registry=registry,
             access=None if whole_nodes or print_config else load_access(kubeconfig, master=master),
             address=address,

@@ -1,11 +1,14 @@
 """moorage manifests: what to apply so that the scheduler runs in a cluster."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moorage.cli.versions import GatesOption, VersionOption, make_features
+
+if TYPE_CHECKING:
+    from moorage.live.manifests import Deployment
 
 _BAD_INPUT = 2
 
@@ -23,6 +26,9 @@ def manifests(
     plugin: Annotated[
         list[str] | None, typer.Option("--plugin", help="A plugin of your own: module:Class or file.py:Class.")
     ] = None,
+    extender: Annotated[
+        bool, typer.Option("--extender", help="Run the plugins as an extender (moorage extender) instead.")
+    ] = False,
     emulated_version: VersionOption = "",
     feature_gates: GatesOption = None,
     definitions: Annotated[
@@ -55,6 +61,9 @@ def manifests(
             load_config(text, source=str(config), known=registry.known, features=features)
             document = yaml.load(text, strict=True)
         deployment = Deployment(name, namespace, image, replicas, tuple(plugin or ()), features)
+        if extender:
+            _print_extender(config, plugin or [], deployment)
+            return
         before, after = companions(parse_config(document, known=registry.known, features=features), deployment)
         made = [*before, *make_manifests(document, registry, deployment), *after]
     except InputError as error:
@@ -67,3 +76,19 @@ def manifests(
         if not reference.rpartition(":")[0].endswith(".py"):
             typer.echo(f"note: the image {image} must have the package of {reference} installed", err=True)
     typer.echo("---\n".join(yaml.dump(one) for one in made), nl=False)
+
+
+def _print_extender(config: Path | None, plugins: list[str], deployment: "Deployment") -> None:
+    from moorage.engine.engine import default_registry
+    from moorage.extender.configuring import register
+    from moorage.live.extendermanifests import extender_manifests
+    from moorage.values import yaml
+
+    registry = default_registry()
+    names = register(registry, plugins)
+    document = yaml.load(config.read_bytes(), strict=True) if config is not None else None
+    made = extender_manifests(document, names, registry, deployment)
+    typer.echo("---\n".join(yaml.dump(one) for one in made), nl=False)
+    typer.echo(
+        f"note: the secret {deployment.name}-tls must have tls.crt, tls.key and the scheduler's ca.crt", err=True
+    )

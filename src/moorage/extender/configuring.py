@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import msgspec
 
-from moorage.config import Config, load_config, parse_config
+from moorage.config import DEFAULT_FEATURES, Config, Features, load_config, parse_config
 from moorage.config.types import API_VERSION, KIND
 from moorage.errors import InputError
 from moorage.framework.registry import Registry, plugin_name
@@ -41,11 +41,18 @@ def register(registry: Registry, plugins: Sequence[str | type]) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def plugins_config(registry: Registry, names: Sequence[str], text: str | bytes | None, source: str = "") -> Config:
+def plugins_config(
+    registry: Registry,
+    names: Sequence[str],
+    text: str | bytes | None,
+    source: str = "",
+    *,
+    features: Features = DEFAULT_FEATURES,
+) -> Config:
     """These plugins alone, with the arguments and weights that a configuration gives them. Raises InputError."""
     if text is None:
-        return parse_config(_document(names), known=registry.known)
-    config = load_config(text, source=source, known=registry.known)
+        return parse_config(enabling(names), known=registry.known, features=features)
+    config = load_config(text, source=source, known=registry.known, features=features)
     if len(config.profiles) != 1:
         raise InputError(f"expected one profile, got {len(config.profiles)}", where=f"{source}: profiles")
     (profile,) = config.profiles
@@ -62,7 +69,8 @@ def plugins_config(registry: Registry, names: Sequence[str], text: str | bytes |
     return msgspec.structs.replace(config, profiles=(msgspec.structs.replace(profile, plugins=plugins),))
 
 
-def _document(names: Sequence[str]) -> dict[str, Any]:
+def enabling(names: Sequence[str]) -> dict[str, Any]:
+    """The configuration that enables these plugins wherever they serve."""
     enabled = [{"name": name} for name in dict.fromkeys([*names, *_ALWAYS])]
     plugins = {"multiPoint": {"enabled": enabled, "disabled": [{"name": "*"}]}}
     return {"apiVersion": API_VERSION, "kind": KIND, "profiles": [{"plugins": plugins}]}

@@ -72,7 +72,7 @@ class ExtenderService:
         if len(config.profiles) != 1:
             raise InputError(f"expected one profile, got {len(config.profiles)}", where="profiles")
         self.meter = Meter()
-        self.cluster = ClusterState(Snapshot())
+        self.cluster = ClusterState(Snapshot(config.features.request_rules))
         self._access = access
         self._may_act = may_act
         self._stack = AsyncExitStack()

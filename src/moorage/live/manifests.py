@@ -9,7 +9,7 @@ from typing import Any, Final
 from moorage.cluster import needed_kinds, profile_hints
 from moorage.columns import Snapshot
 from moorage.columns.nominations import Nominations
-from moorage.config import DEFAULT_FEATURES, Config, Features, parse_config
+from moorage.config import DEFAULT_FEATURES, Config, Features, LeaderElection, parse_config
 from moorage.engine import make_engine
 from moorage.errors import InputError
 from moorage.framework.kinds import kinds_written
@@ -94,11 +94,11 @@ def manifests(document: Tree, registry: Registry, deployment: Deployment) -> lis
     document = _with_lease(document, deployment)
     config = parse_config(document, known=registry.known, features=deployment.features)
     return [
-        _object("v1", "ServiceAccount", deployment),
+        object_of("v1", "ServiceAccount", deployment),
         _cluster_role(config, registry, deployment),
-        _cluster_role_binding(deployment),
-        *_lease_rights(config, deployment),
-        {**_object("v1", "ConfigMap", deployment), "data": {"config.yaml": yaml.dump(document), **deployment.files}},
+        cluster_role_binding(deployment),
+        *lease_rights(config.leader_election, deployment),
+        {**object_of("v1", "ConfigMap", deployment), "data": {"config.yaml": yaml.dump(document), **deployment.files}},
         _deployment(config, deployment),
     ]
 
@@ -118,7 +118,7 @@ def _cluster_role(config: Config, registry: Registry, deployment: Deployment) ->
         {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}
         for group, resources, verbs in _rules(config, registry)
     ]
-    return {**_object("rbac.authorization.k8s.io/v1", "ClusterRole", deployment, cluster=True), "rules": rules}
+    return {**object_of("rbac.authorization.k8s.io/v1", "ClusterRole", deployment, cluster=True), "rules": rules}
 
 
 def _rules(config: Config, registry: Registry) -> Iterator[tuple[str, Iterable[str], list[str]]]:
@@ -129,8 +129,8 @@ def _rules(config: Config, registry: Registry) -> Iterator[tuple[str, Iterable[s
     yield "", ["pods/binding"], ["create"]
     yield "", ["pods/status"], ["patch"]
     yield "", ["nodes"], _READ
-    yield from _read_rules(kinds)
-    yield from _write_rules(profiles)
+    yield from read_rules(kinds)
+    yield from write_rules(profiles)
     for plugin in dict.fromkeys(type(one) for profile in profiles for one in profile.plugins.values()):
         yield from getattr(plugin, "rights", ())
     yield "events.k8s.io", ["events"], ["create", "patch"]
@@ -148,7 +148,8 @@ def _profiles(config: Config, registry: Registry) -> tuple[list[Profile], tuple[
     return profiles, needed_kinds(plugins, queue.registered_actions())
 
 
-def _read_rules(kinds: Iterable[type[KubeObject]]) -> Iterator[tuple[str, Iterable[str], list[str]]]:
+def read_rules(kinds: Iterable[type[KubeObject]]) -> Iterator[tuple[str, Iterable[str], list[str]]]:
+    """Group, resources and verbs of who follows these kinds."""
     groups: dict[str, list[str]] = {}
     for kind in kinds:
         resource = resource_of(kind)
@@ -157,7 +158,7 @@ def _read_rules(kinds: Iterable[type[KubeObject]]) -> Iterator[tuple[str, Iterab
         yield group, plurals, _READ
 
 
-def _write_rules(profiles: Iterable[Profile]) -> Iterator[tuple[str, Iterable[str], list[str]]]:
+def write_rules(profiles: Iterable[Profile]) -> Iterator[tuple[str, Iterable[str], list[str]]]:
     """What the plugins say they write: the same verbs on kinds of one group are one rule."""
     verbs_of: dict[type[KubeObject], set[str]] = {}
     for profile in profiles:
@@ -172,16 +173,17 @@ def _write_rules(profiles: Iterable[Profile]) -> Iterator[tuple[str, Iterable[st
         yield group, plurals, list(verbs)
 
 
-def _cluster_role_binding(deployment: Deployment) -> Tree:
+def cluster_role_binding(deployment: Deployment) -> Tree:
+    """Gives the service account the cluster role of its name."""
     return {
-        **_object("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", deployment, cluster=True),
+        **object_of("rbac.authorization.k8s.io/v1", "ClusterRoleBinding", deployment, cluster=True),
         "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "ClusterRole", "name": deployment.name},
         "subjects": [_subject(deployment)],
     }
 
 
-def _lease_rights(config: Config, deployment: Deployment) -> Iterator[Tree]:
-    election = config.leader_election
+def lease_rights(election: LeaderElection, deployment: Deployment) -> Iterator[Tree]:
+    """A role for the lease alone, in its namespace, and who has it."""
     if not election.leader_elect:
         return
     group = "rbac.authorization.k8s.io/v1"
@@ -212,7 +214,7 @@ def _deployment(config: Config, deployment: Deployment) -> Tree:
         "serviceAccountName": deployment.name,
         "priorityClassName": "system-cluster-critical",
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "affinity": _apart(labels),
+        "affinity": apart(labels),
         "containers": [_container(deployment)],
         # TLS keys pass through files for a moment, which nobody else may read and no disk sees.
         "volumes": [
@@ -221,7 +223,7 @@ def _deployment(config: Config, deployment: Deployment) -> Tree:
         ],
     }
     return {
-        **_object("apps/v1", "Deployment", deployment),
+        **object_of("apps/v1", "Deployment", deployment),
         "spec": {
             "replicas": replicas,
             "selector": {"matchLabels": labels},
@@ -230,14 +232,14 @@ def _deployment(config: Config, deployment: Deployment) -> Tree:
     }
 
 
-def _apart(labels: Tree) -> Tree:
+def apart(labels: Tree) -> Tree:
     """Replicas on different nodes, so that one node's end does not end both."""
     term = {"labelSelector": {"matchLabels": labels}, "topologyKey": "kubernetes.io/hostname"}
     wish = {"weight": 100, "podAffinityTerm": term}
     return {"podAntiAffinity": {"preferredDuringSchedulingIgnoredDuringExecution": [wish]}}
 
 
-def _feature_flags(features: Features) -> Iterator[str]:
+def feature_flags(features: Features) -> Iterator[str]:
     """The version and the gates, where they are not the default ones."""
     if features.version != DEFAULT_FEATURES.version:
         yield f"--emulated-version={features.version}"
@@ -256,7 +258,7 @@ def _container(deployment: Deployment) -> Tree:
             f"--config={CONFIG_PATH}",
             *(f"--plugin={reference}" for reference in deployment.references),
             f"--secure-port={PORT}",
-            *_feature_flags(deployment.features),
+            *feature_flags(deployment.features),
             "-v=2",
         ],
         "ports": [{"name": "https", "containerPort": PORT}],
@@ -279,7 +281,8 @@ def _probe(path: str) -> Tree:
     return {"httpGet": {"path": path, "port": "https", "scheme": "HTTPS"}}
 
 
-def _object(api_version: str, kind: str, deployment: Deployment, *, cluster: bool = False) -> Tree:
+def object_of(api_version: str, kind: str, deployment: Deployment, *, cluster: bool = False) -> Tree:
+    """An object of the deployment's name, to be filled."""
     metadata = {"name": deployment.name}
     if not cluster:
         metadata["namespace"] = deployment.namespace
