@@ -3,6 +3,9 @@
 The pod stays in flight meanwhile, and others are decided. When the answer is there the pod is decided again, from the
 beginning, on the cluster as it then is. Where the pod itself has changed, what it was asked about is no more: the
 question is taken back and the attempt begins anew; a pod that is gone, or has a node, is let go.
+
+So many are asked about at once and no more. Those beyond are put off, so that pods no extender is interested in do not
+wait behind them; when there is room the most important of them begins anew.
 """
 
 from collections import deque
@@ -18,6 +21,9 @@ from moorage.queue import QueuedPod, SchedulingQueue
 
 MOST_ASKING: Final = 16
 """Attempts that wait for extenders at the same time: each is decided on what was known before the others had nodes."""
+
+MOST_PUT_OFF: Final = 256
+"""Attempts put off, beyond which no other pod is decided: what comes later may be more urgent."""
 
 
 @dataclass(slots=True, eq=False)
@@ -54,6 +60,7 @@ class Inquiries:
         self._wake = wake
         self._at_most = at_most
         self._open: dict[str, Inquiry] = {}
+        self._put_off: dict[str, Inquiry] = {}
         self._anew: deque[QueuedPod] = deque()
 
     def __len__(self) -> int:
@@ -62,8 +69,8 @@ class Inquiries:
 
     @property
     def has_room(self) -> bool:
-        """Whether one more may ask."""
-        return len(self._open) < self._at_most
+        """Whether another pod may be decided, though it may have to ask."""
+        return len(self._put_off) < MOST_PUT_OFF
 
     @property
     def has_anew(self) -> bool:
@@ -75,13 +82,16 @@ class Inquiries:
         return self._anew.popleft() if self._anew else None
 
     def ask(self, inquiry: Inquiry) -> None:
-        """Put the question; the attempt goes on with its answer."""
+        """Put the question, and the attempt goes on with its answer; or put it off, and the attempt begins anew."""
+        if len(self._open) >= self._at_most and not inquiry.answers.given:
+            self._put_off[inquiry.pod.uid] = inquiry
+            return
         self._open[inquiry.pod.uid] = inquiry
         inquiry.job = self._world.spawn(self._run(inquiry))
 
     def pod_changed(self, uid: str) -> None:
         """A pod has changed, is gone or has a node: see whether somebody is asked about it."""
-        inquiry = self._open.get(uid)
+        inquiry = self._open.get(uid) or self._put_off.get(uid)
         if inquiry is None:
             return
         current = self._cluster.pending(uid)
@@ -96,16 +106,26 @@ class Inquiries:
 
     def stop(self) -> None:
         """Take everything back: the process stops."""
-        for inquiry in list(self._open.values()):
+        for inquiry in [*self._put_off.values(), *self._open.values()]:
             self._close(inquiry)
             self._queue.done(inquiry.pod.uid)
         while self._anew:
             self._queue.done(self._anew.popleft().pod.uid)
 
     def _close(self, inquiry: Inquiry) -> None:
+        if self._put_off.pop(inquiry.pod.uid, None) is not None:
+            return
         del self._open[inquiry.pod.uid]
         if inquiry.job is not None:
             inquiry.job.cancel()
+        self._resume()
+
+    def _resume(self) -> None:
+        """There is room for one more: the most important of those put off begins anew."""
+        if self._put_off:
+            inquiry = max(self._put_off.values(), key=lambda one: one.pod.priority)
+            del self._put_off[inquiry.pod.uid]
+            self._anew.append(inquiry.queued)
 
     async def _run(self, inquiry: Inquiry) -> None:
         answer = await self._world.ask(inquiry.question)
@@ -113,6 +133,8 @@ class Inquiries:
             return  # it was taken back at the very moment the answer came
         del self._open[inquiry.pod.uid]
         self._go_on(inquiry, answer)
+        if inquiry.pod.uid not in self._open:
+            self._resume()
         self._wake()
 
 

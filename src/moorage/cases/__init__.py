@@ -2,7 +2,6 @@
 
 reading     the fields and objects of a case
 deciding    cases with `schedule`: pods decided one after the other
-asking      the extenders of a case's configuration, if they may be asked
 script      cases with `script`: what happens when
 server      the API server of a script
 playing     a whole scheduler on that server, and what it did in each step

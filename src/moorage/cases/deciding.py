@@ -8,7 +8,6 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
-from moorage.cases.asking import CaseExtenders
 from moorage.cases.claims import reserved_claims
 from moorage.cases.reading import as_case, read_config, read_gates, read_list, read_objects, read_text
 from moorage.cases.writing import CaseHost, MustWait, finish
@@ -19,6 +18,7 @@ from moorage.engine import Failure, Placement
 from moorage.engine.decision import Decision
 from moorage.engine.engine import default_registry, make_engine
 from moorage.errors import InputError
+from moorage.extender.waiting import WaitingExtenders
 from moorage.framework.asking import Answers
 from moorage.framework.registry import Registry
 from moorage.objects import KubeObject, Pod
@@ -53,7 +53,11 @@ class ScheduleCase:
         self._objects = SnapshotObjects(snapshot, objects)
         host = CaseHost(self._objects)
         self._engine = make_engine(snapshot, config, registry=registry, seed=seed, host=host, features=features)
-        self._extenders = CaseExtenders(config.extenders, trees) if ask_extenders and config.extenders else None
+        self._extenders = (
+            WaitingExtenders(config.extenders, trees, source="case.config")
+            if ask_extenders and config.extenders
+            else None
+        )
 
     def decisions(self) -> Iterator[Decision]:
         """Decide the pods in their order, placing each that finds a node."""

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from tests.unit.attempt.conftest import Rig
 
-from moorage.attempt.inquiries import MOST_ASKING
+from moorage.attempt.inquiries import MOST_ASKING, MOST_PUT_OFF
 from moorage.attempt.scripted import Ask, Bind, BindThrough
-from moorage.framework.asking import Broken, FilterAnswer, PrioritizeAnswer
+from moorage.framework.asking import Answer, Broken, FilterAnswer, PrioritizeAnswer
 from moorage.framework.writes import Bound, BoundElsewhere, Refused
 from moorage.objects import Pod
 from moorage.testing import a_node, a_pod
@@ -76,19 +76,55 @@ def _give(rig: Rig, name: str, answer: Any) -> None:
     rig.settle()
 
 
-def test_only_so_many_are_asked_about_at_once() -> None:
+def test_only_so_many_are_asked_about_at_once_the_most_important_next() -> None:
     rig = rig_with(extender())
     for number in range(MOST_ASKING + 2):
         rig.pod(a_pod(f"pod-{number:02}").requests(cpu="10m"))
     rig.settle()
+    rig.pod(a_pod("late").requests(cpu="10m").priority(5))
+    rig.settle()
     assert len(rig.world.open) == MOST_ASKING
-    assert rig.core.queue.has_ready
     assert not rig.core.attempts.has_next
     wakes = rig.wakes
     _give(rig, "pod-03", passing("a"))
     assert rig.wakes > wakes
+    rig.settle()
     assert len(rig.world.open) == MOST_ASKING
     assert rig.nodes_of()["pod-03"] == "a"
+    assert asked(rig)[-1][0] == "late"
+    _give_all(rig, passing("a", "b"))
+    assert len(_placed(rig)) == MOST_ASKING + 3
+    assert rig.leftovers() == {}
+
+
+def test_others_do_not_wait_behind_those_that_are_put_off() -> None:
+    rig = rig_with(extender(managedResources=[{"name": "example.com/card"}]))
+    for number in range(MOST_ASKING + 5):
+        rig.pod(a_pod(f"slow-{number:02}").requests({"example.com/card": 0}))
+    rig.pod(a_pod("quick").requests(cpu="10m"))
+    rig.settle()
+    assert len(rig.world.open) == MOST_ASKING
+    assert _placed(rig) == {"quick"}
+
+
+def test_no_more_are_put_off_than_so_many() -> None:
+    rig = rig_with(extender())
+    for number in range(MOST_ASKING + MOST_PUT_OFF + 3):
+        rig.pod(a_pod(f"pod-{number:03}").requests(cpu="1m"))
+    rig.settle()
+    assert rig.core.queue.has_ready
+    assert not rig.core.attempts.has_next
+
+
+def test_one_that_is_put_off_and_goes_is_let_go() -> None:
+    rig = rig_with(extender())
+    for number in range(MOST_ASKING + 1):
+        rig.pod(a_pod(f"pod-{number:02}").requests(cpu="10m"))
+    rig.settle()
+    rig.core.pod_events.deleted(a_pod(f"pod-{MOST_ASKING:02}").requests(cpu="10m").build())
+    _give_all(rig, passing("a", "b"))
+    assert len(_placed(rig)) == MOST_ASKING
+    assert rig.leftovers() == {}
 
 
 def test_a_pod_that_changes_is_asked_about_anew() -> None:
@@ -266,3 +302,15 @@ def test_what_should_begin_anew_is_let_go_too() -> None:
     assert rig.core.queue.in_flight() == []
     assert isinstance(rig.pods["web"], Pod)
     assert rig.core.cluster.pending(uid) is not None
+
+
+def _give_all(rig: Rig, answer: Answer) -> None:
+    """Answer whatever is asked, until nothing is."""
+    while rig.world.open:
+        _give(rig, rig.world.open[0].request.question.pod.name, answer)  # type: ignore[union-attr]
+        rig.settle()
+
+
+def _placed(rig: Rig) -> set[str]:
+    """The pods that have a node."""
+    return {name for name, node in rig.nodes_of().items() if node}

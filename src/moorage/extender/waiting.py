@@ -1,4 +1,4 @@
-"""Real extenders asked about the pods of a case, whose objects are sent as the case has them."""
+"""Extenders asked by who has no event loop: a question at a time, about objects that are given, not followed."""
 
 import asyncio
 from collections.abc import Sequence
@@ -15,25 +15,26 @@ from moorage.extender.wire import RawObject
 from moorage.framework.asking import Answer, Question
 
 
-class CaseExtenders:
-    """The extenders of a case's configuration. Each question is asked and answered before the case goes on."""
+class WaitingExtenders:
+    """Configured extenders, and `objects` (manifests) as questions send them. `source` is where those stand."""
 
-    def __init__(self, extenders: Sequence[Extender], objects: Sequence[Any]) -> None:
+    def __init__(self, extenders: Sequence[Extender], objects: Sequence[Any], *, source: str = "") -> None:
         self._configs = extenders
-        self._objects = _WholeObjects(objects)
+        self._objects = _GivenObjects(objects)
+        self._source = source
 
     def ask(self, question: Question) -> Answer:
         """Put the question, and wait."""
 
         async def ask() -> Answer:
-            async with Extenders(make_clients(self._configs, source="case.config"), self._objects) as extenders:
+            async with Extenders(make_clients(self._configs, source=self._source), self._objects) as extenders:
                 return await extenders.ask(question)
 
         return asyncio.run(ask())
 
 
-class _WholeObjects:
-    """The objects of a case as questions send them."""
+class _GivenObjects:
+    """Pods and nodes by name: `asking.WholeObjects`."""
 
     def __init__(self, objects: Sequence[Any]) -> None:
         self._kept = {}
