@@ -31,3 +31,12 @@ def test_the_manifests_allow_no_more_than_it_does() -> None:
         ("pods", "patch"),
         ("pods/binding", "create"),
     }
+
+
+def test_in_process_it_is_allowed_what_it_does() -> None:
+    arguments = ["manifests", "--config", str(HERE / "in-process.yaml"), "--plugin", "moorage_gpushare:GpuShare"]
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 0, result.output
+    (role,) = [one for one in yaml.safe_load_all(result.stdout) if one["kind"] == "ClusterRole"]
+    allowed = {(resource, verb) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    assert {("configmaps", "list"), ("pods", "patch")} <= allowed

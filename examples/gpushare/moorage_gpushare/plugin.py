@@ -1,11 +1,13 @@
 """The same as a plugin: under Moorage's own scheduler the card is chosen in-process, at Reserve."""
 
+from types import MappingProxyType
 from typing import Any
 
 import msgspec
 
 from moorage.framework import SKIP, CycleState, Handle, NodeInfo, PodInfo, Status, unschedulable
 from moorage.kube.paths import resource_of
+from moorage.objects import Pod
 from moorage_gpushare.cards import (
     UNHEALTHY_NAMESPACE,
     UNHEALTHY_PREFIX,
@@ -26,6 +28,7 @@ class GpuShare:
     """Filter by what is free on one card, reserve the card, annotate the pod before it is bound."""
 
     reads = (ConfigMap,)
+    writes = MappingProxyType({Pod: ("patch",)})
 
     def __init__(self, _args: Any, handle: Handle) -> None:
         self._handle = handle
