@@ -116,6 +116,10 @@ async def test_two_schedulers_on_the_same_pods_bind_each_once(world: World) -> N
             await world.event(f"pod-{number}", "Scheduled")
     for number in range(32):
         assert len(await world.events(f"pod-{number}", "Scheduled")) == 1
+        # Who came too late says nothing: the pod is done, and what it says of itself is right.
+        assert await world.events(f"pod-{number}", "FailedScheduling") == []
+        conditions = (await world.get("Pod", f"pod-{number}"))["status"].get("conditions", ())
+        assert {"PodScheduled": "False"} not in [{one["type"]: one["status"]} for one in conditions]
 
 
 async def test_a_malformed_pod_stops_nobody(world: World) -> None:
