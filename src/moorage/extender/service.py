@@ -29,6 +29,7 @@ from moorage.extender.metering import Meter
 from moorage.extender.promises import Promises
 from moorage.framework.registry import Registry
 from moorage.kube.access import ClusterAccess, load_access
+from moorage.kube.fencing import FencedClient
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
 from moorage.kube.transport import Client
@@ -93,7 +94,7 @@ class ExtenderService:
             lanes = Lanes(
                 self._client, qps=connection.qps, burst=connection.burst, may_act=self._may_act, clock=time.monotonic
             )
-            host = BindHost(self._client, lanes)
+            host = BindHost(FencedClient(self._client, lanes), lanes)
         engine = make_engine(self.cluster.snapshot, self._config, registry=self._registry, host=host)
         (runner,) = engine.runners.values()
         #: What is served: what the plugins given have something to say on.

@@ -8,7 +8,6 @@ the API server runs in tasks beside it, and all of it on one thread, so that not
     scheduler    the parts put together
     scheduling   the loop: attempt after attempt, with turns for others between
     world        what attempts await and write: tasks, timers, the API server
-    fencing      the API client that plugins are given
     reporting    events about pods
     following    informers for the kinds that the enabled plugins need
     watchdog     over the process itself: what blocks it, what it holds

@@ -25,11 +25,11 @@ from moorage.framework.writes import (
     WriteAnswer,
 )
 from moorage.kube import errors
+from moorage.kube.fencing import FencedClient
 from moorage.kube.gate import Lane
 from moorage.kube.lanes import Lanes, RetryPolicy
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import MERGE_PATCH, Client
-from moorage.live.fencing import FencedClient
 from moorage.live.reporting import Reporter
 from moorage.objects import Condition, KubeObject, decode
 

@@ -1,65 +1,48 @@
 """VolumeBinding before the pod is bound: what is written, and how long it waits for whom."""
 
-import json
 from collections.abc import Callable
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from tests.unit.plugins.volumes.volume_builders import Cluster, claim, node, of_claim, pod, storage_class, volume
 
 from moorage.config import VolumeBindingArgs
-from moorage.errors import ApiError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.status import Code, Status
-from moorage.objects import KubeObject, PersistentVolume, PersistentVolumeClaim
+from moorage.framework.writes import Conflict, Gone, NotDone, NotWritten, Refused
+from moorage.objects import KubeObject, PersistentVolume, PersistentVolumeClaim, Pod
 from moorage.plugins.volumes import VolumeBinding
 
 SELECTED = "volume.kubernetes.io/selected-node"
 ON_A = {SELECTED: "a"}
-VOLUME_PATH = "/api/v1/persistentvolumes/v"
-CLAIM_PATH = "/api/v1/namespaces/ns/persistentvolumeclaims/d"
-
-
-class FakeServer:
-    """An API server that keeps what it is sent, gives every write version 5, and knows every pod but the deleted."""
-
-    def __init__(self) -> None:
-        self.patches: list[tuple[str, dict[str, Any]]] = []
-        self.refused: dict[str, ApiError] = {}
-        self.pod_error: ApiError | None = None
-        self.pod_lookups = 0
-
-    async def get(self, path: str) -> bytes:
-        assert path == "/api/v1/namespaces/ns/pods/p"
-        self.pod_lookups += 1
-        if self.pod_error is not None:
-            raise self.pod_error
-        return b"{}"
-
-    async def patch(self, path: str, body: bytes, *, content_type: str) -> bytes:
-        assert content_type == "application/merge-patch+json"
-        if path in self.refused:
-            raise self.refused[path]
-        patch = json.loads(body)
-        self.patches.append((path, patch))
-        *_, name = path.split("/")
-        meta = {**patch["metadata"], "name": name, "namespace": "ns", "resourceVersion": "5"}
-        if "persistentvolumes" in path:
-            del meta["namespace"]
-        return json.dumps({**patch, "metadata": meta}).encode()
 
 
 class FakeHost:
-    """Time passes only by sleeping; `as_time_passes` says what happens then."""
+    """A process on an API server that keeps what it is sent, gives every write version 5, and knows every pod but the
+    deleted. Time passes only by sleeping; `as_time_passes` says what happens then."""
 
     def __init__(self) -> None:
-        self.server = FakeServer()
+        self.patches: list[tuple[str, dict[str, Any]]] = []
+        self.refused: dict[str, NotDone] = {}
+        self.pod_error: NotDone | None = None
+        self.pod_lookups = 0
         self.cluster: Cluster | None = None
         self.as_time_passes: Callable[[float], KubeObject | None] = lambda _: None
 
-    @property
-    def client(self) -> FakeServer:
-        return self.server
+    async def read(self, kind: type[Pod], name: str, namespace: str = "") -> Pod:
+        assert (kind, name, namespace) == (Pod, "p", "ns")
+        self.pod_lookups += 1
+        if self.pod_error is not None:
+            raise NotWritten(self.pod_error)
+        return pod("p")
+
+    async def patch(self, item: Any, patch: dict[str, Any], *, subresource: str = "") -> Any:
+        assert subresource == ""
+        if item.key in self.refused:
+            raise NotWritten(self.refused[item.key])
+        self.patches.append((item.key, patch))
+        return replace(item, metadata=replace(item.metadata, resource_version="5"))
 
     async def sleep(self, seconds: float) -> None:
         assert self.cluster is not None
@@ -111,9 +94,9 @@ async def test_volumes_are_written_before_claims_each_with_the_version_it_was_de
         "uid": "c-uid",
         "resourceVersion": "1",
     }
-    assert binding.host.server.patches == [
-        (VOLUME_PATH, {"metadata": {"resourceVersion": "1"}, "spec": {"claimRef": reference}}),
-        (CLAIM_PATH, {"metadata": {"resourceVersion": "1", "annotations": ON_A}}),
+    assert binding.host.patches == [
+        ("v", {"metadata": {"resourceVersion": "1"}, "spec": {"claimRef": reference}}),
+        ("ns/d", {"metadata": {"resourceVersion": "1", "annotations": ON_A}}),
     ]
 
 
@@ -142,7 +125,7 @@ async def test_it_gives_up_after_the_timeout() -> None:
 
 async def test_a_refused_write_is_an_error_and_what_was_not_written_is_let_go() -> None:
     binding = Binding("c", "d")
-    binding.host.server.refused[CLAIM_PATH] = ApiError("the object has been modified", code=409)
+    binding.host.refused["ns/d"] = Conflict("the object has been modified", 409)
 
     assert await binding.failure() == "the object has been modified"
     binding.plugin.unreserve(binding.state, binding.pod, "a")
@@ -208,7 +191,7 @@ async def test_a_node_that_disappears_fails_the_binding() -> None:
 
 async def test_a_deleted_pod_waits_no_longer() -> None:
     binding = Binding("d")
-    binding.host.server.pod_error = ApiError('pods "p" not found', code=404)
+    binding.host.pod_error = Gone('pods "p" not found', 404)
 
     assert await binding.failure() == 'binding volumes: pod does not exist any more: pod "p" not found'
     assert binding.cluster.time == pytest.approx(10.0)
@@ -216,7 +199,7 @@ async def test_a_deleted_pod_waits_no_longer() -> None:
 
 async def test_an_api_server_that_cannot_tell_about_the_pod_does_not_end_the_waiting() -> None:
     binding = Binding("d", timeout=30)
-    binding.host.server.pod_error = ApiError("too many requests", code=429)
+    binding.host.pod_error = Refused("too many requests", 429)
 
     assert await binding.failure() == "binding volumes: context deadline exceeded"
-    assert binding.host.server.pod_lookups == 2
+    assert binding.host.pod_lookups == 2

@@ -28,7 +28,7 @@ from moorage.plugins.volumes.binding.hints import EVENTS
 from moorage.plugins.volumes.binding.reservation import Reservation, reserve
 from moorage.plugins.volumes.binding.scoring import StorageScore
 from moorage.plugins.volumes.binding.waiting import BindingCheck, BindingFailed
-from moorage.plugins.volumes.binding.writing import ClientVolumeWriter, VolumeWriter, write
+from moorage.plugins.volumes.binding.writing import is_still_wanted, write
 from moorage.plugins.volumes.claims import claim_use, not_found
 
 _SEARCH = "VolumeBinding"
@@ -131,7 +131,7 @@ class VolumeBinding:
         reservation: Reservation | None = state.get(_RESERVATION)
         if reservation is None:
             return None
-        return self._bind(reservation, pod, node_name, ClientVolumeWriter(self._handle.host.client))
+        return self._bind(reservation, pod, node_name)
 
     def events_to_register(self) -> Sequence[EventHint]:
         """Changes to claims, volumes, classes, drivers, capacities and nodes."""
@@ -141,20 +141,18 @@ class VolumeBinding:
         claims = pod_claims(self._objects, pod)
         return claims if isinstance(claims, Status) else VolumeSearch(claims, self._objects, self._affinities)
 
-    async def _bind(
-        self, reservation: Reservation, pod: PodInfo, node_name: str, writer: VolumeWriter
-    ) -> Status | None:
+    async def _bind(self, reservation: Reservation, pod: PodInfo, node_name: str) -> Status | None:
         try:
-            await write(reservation, writer)
+            await write(reservation, self._handle.host)
         except ApiError as refusal:
             return error(str(refusal))
         try:
-            await self._wait(reservation, pod, node_name, writer)
+            await self._wait(reservation, pod, node_name)
         except BindingFailed as failure:
             return error(f"binding volumes: {failure}")
         return None
 
-    async def _wait(self, reservation: Reservation, pod: PodInfo, node_name: str, writer: VolumeWriter) -> None:
+    async def _wait(self, reservation: Reservation, pod: PodInfo, node_name: str) -> None:
         now = self._handle.now
         deadline = now() + self._bind_timeout
         next_pod_check = now() + _POD_CHECK_SECONDS
@@ -163,14 +161,6 @@ class VolumeBinding:
                 raise BindingFailed("context deadline exceeded")
             if now() >= next_pod_check:
                 next_pod_check = now() + _POD_CHECK_SECONDS
-                if not await _still_wanted(writer, pod):
+                if not await is_still_wanted(pod, self._handle.host):
                     raise BindingFailed(f"pod does not exist any more: {not_found('pod', pod.name)}")
             await self._handle.host.sleep(_POLL_SECONDS)
-
-
-async def _still_wanted(writer: VolumeWriter, pod: PodInfo) -> bool:
-    """Whether the pod is still there. An API server that cannot say so now will say it later."""
-    try:
-        return await writer.pod_exists(pod)
-    except ApiError:
-        return True
