@@ -306,7 +306,7 @@ func (world *cluster) create(ctx context.Context, object runtime.Object, kind sc
 // settle waits until informers, cache and queue hold what was created.
 func (world *cluster) settle(ctx context.Context) error {
 	deadline := time.Now().Add(patience)
-	for !world.settled(ctx) {
+	for !world.settled() {
 		if time.Now().After(deadline) {
 			return errors.New("the scheduler never heard of all objects")
 		}
@@ -317,7 +317,7 @@ func (world *cluster) settle(ctx context.Context) error {
 	return ctx.Err()
 }
 
-func (world *cluster) settled(ctx context.Context) bool {
+func (world *cluster) settled() bool {
 	for resource, count := range world.created {
 		informer, err := world.lister.ForResource(resource)
 		if err == nil && len(informer.Informer().GetStore().ListKeys()) < count {
@@ -328,8 +328,15 @@ func (world *cluster) settled(ctx context.Context) bool {
 	if err != nil || pods < world.assigned {
 		return false
 	}
-	// The cache counts nodes that only their pods have spoken of, too: a snapshot does not.
-	if nodes, err := world.refresh(ctx); err != nil || nodes < world.nodes {
+	// The cache counts nodes, too, that only their pods have spoken of so far. (A snapshot would not; but one that is
+	// taken too early keeps what it says of images for good.)
+	nodes := 0
+	for _, node := range world.sched.Cache.Dump().Nodes {
+		if node.Node() != nil {
+			nodes++
+		}
+	}
+	if nodes < world.nodes {
 		return false
 	}
 	for node, count := range world.nominated {
@@ -340,19 +347,16 @@ func (world *cluster) settled(ctx context.Context) bool {
 	return true
 }
 
-// refresh brings the snapshot that plugins read up to date, and says how many nodes it has.
-func (world *cluster) refresh(ctx context.Context) (int, error) {
+// refresh brings the snapshot that plugins read up to date.
+func (world *cluster) refresh(ctx context.Context) error {
 	for _, profile := range world.sched.Profiles {
 		snapshot, is := profile.SnapshotSharedLister().(*cache.Snapshot)
 		if !is {
 			break
 		}
-		if err := world.sched.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot); err != nil {
-			return 0, err
-		}
-		return snapshot.NumNodesInPlacement(), nil
+		return world.sched.Cache.UpdateSnapshot(klog.FromContext(ctx), snapshot)
 	}
-	return 0, errors.New("the plugins read another snapshot than the scheduler's")
+	return errors.New("the plugins read another snapshot than the scheduler's")
 }
 
 func (world *cluster) decide(ctx context.Context, key string) (decision, error) {
@@ -365,7 +369,7 @@ func (world *cluster) decide(ctx context.Context, key string) (decision, error) 
 	if profile == nil {
 		return decision{}, fmt.Errorf("no profile %q", pod.Spec.SchedulerName)
 	}
-	if _, err := world.refresh(ctx); err != nil {
+	if err := world.refresh(ctx); err != nil {
 		return decision{}, err
 	}
 	made := decision{Pod: key, Feasible: []string{}}

@@ -8,12 +8,12 @@ import msgspec
 
 from moorage.config.args import NodeResourcesFitArgs
 from moorage.config.argvalidation import validate_fit_args
-from moorage.config.decode import decode_configuration
+from moorage.config.decode import UNKNOWN_FIELD, decode_configuration
 from moorage.config.defaults import enabled_names, with_defaults
 from moorage.config.expand import ProfilePlugins, expand, no_such_plugin
 from moorage.config.fields import ConfigErrors, Fault
-from moorage.config.gates import DEFAULT_FEATURES, Features
-from moorage.config.points import IN_TREE, KnownPlugins, points_with
+from moorage.config.gates import DEFAULT_FEATURES, POD_GROUP_POST_FILTER_POINT, Features
+from moorage.config.points import IN_TREE, POD_GROUP_POST_FILTER, KnownPlugins, points_with
 from moorage.config.types import (
     KIND,
     ClientConnection,
@@ -101,6 +101,8 @@ def parse_config(
     written = KubeSchedulerConfiguration()
     if document is not None:
         written = decode_configuration(document, faults, known.args_types)
+        if POD_GROUP_POST_FILTER_POINT not in features:
+            faults += _points_of_later_versions(document)
         hint = convert_hint(document, source) if faults else ""
         if hint:
             faults[-1] = msgspec.structs.replace(faults[-1], problem=f"{faults[-1].problem}: {hint}")
@@ -111,6 +113,15 @@ def parse_config(
     config = _build(complete, known, features, faults)
     _raise(faults, source)
     return config
+
+
+def _points_of_later_versions(document: Mapping[str, Any]) -> Iterator[Fault]:
+    """Points that the version does not have are unknown fields, even with nothing in them."""
+    profiles = document.get("profiles") if isinstance(document, Mapping) else None
+    for index, profile in enumerate(profiles if isinstance(profiles, list) else ()):
+        plugins = profile.get("plugins") if isinstance(profile, Mapping) else None
+        if isinstance(plugins, Mapping) and POD_GROUP_POST_FILTER in plugins:
+            yield Fault(f"profiles[{index}].plugins.{POD_GROUP_POST_FILTER}", UNKNOWN_FIELD, "decode")
 
 
 def default_config(*, known: KnownPlugins = IN_TREE, features: Features = DEFAULT_FEATURES) -> Config:

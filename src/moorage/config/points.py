@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from moorage.config.gates import NODE_NAME_PRE_FILTER, Features
+from moorage.config.gates import NODE_NAME_PRE_FILTER, POD_GROUP_POST_FILTER_POINT, Features
 
 #: Every point of a pod's way, in its order, then those of placing a group.
 POD_POINTS: Final = (
@@ -25,7 +25,8 @@ POD_POINTS: Final = (
     "bind",
     "postBind",
 )
-GROUP_POINTS: Final = ("placementGenerate", "placementScore")
+POD_GROUP_POST_FILTER: Final = "podGroupPostFilter"
+GROUP_POINTS: Final = (POD_GROUP_POST_FILTER, "placementGenerate", "placementScore")
 EXTENSION_POINTS: Final = POD_POINTS + GROUP_POINTS
 
 #: plugin name -> the extension points it serves
@@ -49,6 +50,9 @@ class KnownPlugins:
 POINTS_BY_FEATURE: Final[Mapping[str, Mapping[str, frozenset[str]]]] = {
     NODE_NAME_PRE_FILTER: dict.fromkeys(
         ("NodeName", "NodeUnschedulable", "TaintToleration"), frozenset(("preFilter",))
+    ),
+    POD_GROUP_POST_FILTER_POINT: dict.fromkeys(
+        ("DefaultPreemption", "DynamicResources"), frozenset((POD_GROUP_POST_FILTER,))
     ),
 }
 

@@ -74,6 +74,8 @@ class Plugins(Section, frozen=True):
     bind: PluginSet = PluginSet()
     post_bind: PluginSet = PluginSet()
     multi_point: PluginSet = PluginSet()
+    #: Since 1.37; see PodGroupPostFilterPoint among the gates.
+    pod_group_post_filter: PluginSet = PluginSet()
     placement_generate: PluginSet = PluginSet()
     placement_score: PluginSet = PluginSet()
 

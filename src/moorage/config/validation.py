@@ -6,7 +6,7 @@ from typing import Any
 from moorage.config.argvalidation import validate_args
 from moorage.config.fields import Fault, duplicate, invalid, required
 from moorage.config.gates import Features
-from moorage.config.points import POD_POINTS
+from moorage.config.points import POD_GROUP_POST_FILTER, POD_POINTS
 from moorage.config.types import (
     API_VERSION,
     ClientConnection,
@@ -92,7 +92,7 @@ def _profiles(profiles: tuple[ProfileSection, ...], features: Features) -> Itera
 
 def _removed_plugins(profile: ProfileSection, path: str) -> Iterator[Fault]:
     # multiPoint is not looked at here, as in kube-scheduler: there such a name fails as unknown.
-    for point in POD_POINTS:
+    for point in (*POD_POINTS, POD_GROUP_POST_FILTER):
         for index, plugin in enumerate(profile.plugins.at(point).enabled):
             if plugin.name in _REMOVED_PLUGINS:
                 yield invalid(f"{path}.plugins.{point}.enabled[{index}]", plugin.name, _REMOVED_PROBLEM)

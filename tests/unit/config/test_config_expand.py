@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from moorage.config import IN_TREE_POINTS, ConfigErrors, KnownPlugins, Profile, parse_config
+from moorage.config import IN_TREE_POINTS, ConfigErrors, KnownPlugins, Profile, features_of, parse_config
 
 HEADER = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
 POINTS = {**IN_TREE_POINTS, "Mine": frozenset({"filter", "score"}), "MySort": frozenset({"queueSort"})}
@@ -104,6 +104,20 @@ def test_twice_under_multi_point_matters_only_where_it_takes_effect() -> None:
     twice = {"enabled": enable("ImageLocality", "ImageLocality")}
     listed = profile(multiPoint=twice, score={"enabled": enable("ImageLocality")})
     assert listed.plugins.at("score")[0] == "ImageLocality"
+
+
+def test_the_point_after_a_groups_filters_is_there_since_1_37() -> None:
+    plugins = {"podGroupPostFilter": {"disabled": enable("DynamicResources")}}
+    document = {**HEADER, "profiles": [{"plugins": plugins}]}
+    newer = parse_config(document, features=features_of("1.37")).profiles[0].plugins
+    assert newer.at("podGroupPostFilter") == ("DefaultPreemption",)
+    with pytest.raises(ConfigErrors) as refused:
+        parse_config(document, features=features_of("1.36"))
+    assert [fault.path for fault in refused.value.faults] == ["profiles[0].plugins.podGroupPostFilter"]
+    removed = {"podGroupPostFilter": {"enabled": enable("EBSLimits")}}
+    with pytest.raises(ConfigErrors) as refused:
+        parse_config({**HEADER, "profiles": [{"plugins": removed}]})
+    assert [fault.path for fault in refused.value.faults] == ["profiles[0].plugins.podGroupPostFilter.enabled[0]"]
 
 
 def test_one_queue_sort_and_some_bind_plugin() -> None:

@@ -1,10 +1,16 @@
 """The DefaultPreemption plugin: when to preempt, how many nodes to try, what to answer."""
 
 from collections.abc import Hashable, Iterable, Sequence
+from types import MappingProxyType
 
 from moorage.columns import PodInfo
 from moorage.config.args import DefaultPreemptionArgs
-from moorage.config.gates import FIRST_BROKEN_BUDGET_COUNTS, PREEMPTION_MESSAGE, VICTIM_START_TIME_ONCE
+from moorage.config.gates import (
+    FIRST_BROKEN_BUDGET_COUNTS,
+    POD_GROUP_POST_FILTER_POINT,
+    PREEMPTION_MESSAGE,
+    VICTIM_START_TIME_ONCE,
+)
 from moorage.errors import ExtenderError
 from moorage.framework.asking import Victims
 from moorage.framework.cycle_state import CycleState
@@ -26,6 +32,7 @@ IN_PROGRESS = unresolvable("waiting for the preemption for this pod to be finish
 class DefaultPreemption:
     """PostFilter: nominate the node where evicting pods of lower priority costs least."""
 
+    points_by_feature = MappingProxyType({POD_GROUP_POST_FILTER_POINT: ("podGroupPostFilter",)})
     args_type = DefaultPreemptionArgs
     reads = (PodDisruptionBudget,)
 

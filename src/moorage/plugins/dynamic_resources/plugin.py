@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.config import DynamicResourcesArgs
+from moorage.config.gates import POD_GROUP_POST_FILTER_POINT
 from moorage.errors import InputError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
@@ -38,6 +39,7 @@ DEFAULT_BINDING_TIMEOUT = 600.0
 class DynamicResources:
     """Finds devices for the claims of a pod, reserves them with the decision, and writes them before the pod binds."""
 
+    points_by_feature = MappingProxyType({POD_GROUP_POST_FILTER_POINT: ("podGroupPostFilter",)})
     args_type = DynamicResourcesArgs
     default_weight = 2
     normalize_scores = NormalizeByMax()
