@@ -1,6 +1,7 @@
 """The loop and the binding cycle, on a clock that jumps: retries, back-off, waits, stops."""
 
 import asyncio
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -8,7 +9,10 @@ import pytest
 from msgspec.structs import replace
 from tests.unit.live.conftest import make_rig, running
 
+from moorage.framework.events import Action, EventHint, Hint, Resource, on
+from moorage.framework.status import unschedulable
 from moorage.kube.errors import AnswerLost, Conflict, Forbidden, Unreachable
+from moorage.queue import Place
 from moorage.testing import a_node, a_pod
 
 if TYPE_CHECKING:
@@ -256,3 +260,46 @@ async def test_an_hour_of_churn_leaves_nothing_behind() -> None:
         assert scheduler.core.statuses._writing == {}
         assert len(scheduler.core.evictions) == 0
         assert set(rig.api.bindings.values()) == {1}
+
+
+async def test_a_pod_that_fits_does_not_wait_until_all_others_were_asked_about_a_storm_of_events() -> None:
+    asked: list[str] = []
+
+    class Stuck:
+        """Refuses the pods it is to refuse, and tells of every time it is asked about an event."""
+
+        def __init__(self, args: object, handle: "Handle") -> None: ...
+
+        def filter(self, _state: "CycleState", pod: "PodInfo", _node: object) -> "Status | None":
+            return unschedulable("stuck") if pod.labels.get("stuck") else None
+
+        def events_to_register(self) -> Sequence[EventHint]:
+            return (on(Resource.NODE, Action.UPDATE_NODE_LABEL, self._after_node),)
+
+        def _after_node(self, pod: "PodInfo", _old: object, _new: object) -> Hint:
+            asked.append(pod.name)
+            return Hint.SKIP
+
+    plugins = {"multiPoint": {"enabled": [{"name": "Stuck"}]}}
+    profile = {"schedulerName": "default-scheduler", "plugins": plugins}
+    async with running(make_rig([Stuck], profiles=[profile])) as rig:
+        rig.node(NODE)
+        for index in range(100):
+            rig.pod(a_pod(f"stuck-{index}").labels(stuck="yes"))
+        await asyncio.sleep(30)
+        assert rig.scheduler.queue.pending()[Place.UNSCHEDULABLE] == 100
+        old = NODE.build()
+        for number in range(500):
+            new = replace(old, metadata=replace(old.metadata, labels={"storm": str(number)}))
+            rig.scheduler.core.node_events.updated(old, new)
+            old = new
+        assert asked == [], "nobody is asked in the middle of an event"
+        rig.pod(WEB)
+        for _ in range(10_000):
+            if rig.scheduler.queue.scheduling_cycle > 100:
+                break
+            await asyncio.sleep(0)
+        asked_before = len(asked)
+        await asyncio.sleep(10)
+        assert asked_before < len(asked) == 50_000
+        assert rig.nodes_of()["web"] == "a"
