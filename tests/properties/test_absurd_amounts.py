@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from moorage.columns import NodeTable, PodInfo, Snapshot
 from moorage.config import parse_config
 from moorage.engine import Engine, Failure, Placement, make_engine
+from moorage.engine.asking import Answers
 from moorage.framework import Handle, NodeInfo, Scope
-from moorage.framework.asking import Answers
 from moorage.objects import Node, Pod
 from moorage.testing import Cluster, a_node, a_pod
 from moorage.values.int64 import HIGHEST, LOWEST, wrapped

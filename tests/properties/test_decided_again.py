@@ -24,10 +24,7 @@ from tests.properties.random_clusters import (
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import parse_config
 from moorage.engine import Answers, Decision, Engine, Failure, Placement, Question, make_engine
-from moorage.engine.engine import default_registry
-from moorage.engine.inquiry import MOST_ROUNDS
-from moorage.framework import Handle, NodeInfo, Nomination, PostFilterAnswer
-from moorage.framework.asking import (
+from moorage.engine.asking import (
     Answer,
     Broken,
     ChosenVictims,
@@ -37,6 +34,9 @@ from moorage.framework.asking import (
     PreemptQuestion,
     PrioritizeAnswer,
 )
+from moorage.engine.engine import default_registry
+from moorage.engine.inquiry import MOST_ROUNDS
+from moorage.framework import Handle, NodeInfo, Nomination, PostFilterAnswer
 
 NOW = 2_000_000_000.0
 

@@ -11,8 +11,8 @@ from tests.properties.random_clusters import CONFIGS, NODE_NAMES, SURROUNDINGS, 
 from moorage.columns import PodInfo, Rows, Snapshot
 from moorage.config import parse_config
 from moorage.engine import Engine, make_engine
+from moorage.engine.filtering import Search
 from moorage.engine.runner import Runner
-from moorage.framework.filtering import Search
 from moorage.plugins import DEFAULT_PLUGINS
 
 #: Enough nodes that the many-rows form is worth its while.
@@ -70,7 +70,7 @@ def test_scores(case: tuple[Engine, PodInfo, list[int]]) -> None:
     # PreScore is told which rows fit: any will do here, and it must be asked anew for others.
     for rows in (runner.snapshot.nodes.rows, np.array(some, dtype=np.intp)):
         runner.scoring.prepare(search, rows)
-        for score in runner.profile.scores:
+        for score in runner.compiled.scores:
             plugin = runner.profile.plugins[score.name]
             if not hasattr(plugin, "score_nodes") or score.name in search.state.skipped_scores:
                 continue

@@ -16,7 +16,7 @@ from typing import Final
 from moorage.attempt.world import Job, World
 from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
-from moorage.framework.asking import Answer, Answers, Question
+from moorage.engine.asking import Answer, Answers, Question
 from moorage.queue import QueuedPod, SchedulingQueue
 
 MOST_ASKING: Final = 16

@@ -17,7 +17,7 @@ from moorage.attempt.world import World
 from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
 from moorage.engine import Engine, Failure, Placement
-from moorage.framework.asking import Answer, Answers, Question
+from moorage.engine.asking import Answer, Answers, Question
 from moorage.queue import QueuedPod, SchedulingQueue, Stop, never
 
 logger = logging.getLogger(__name__)

@@ -16,7 +16,7 @@ from moorage.attempt.virtual import Cancelled, VirtualJob, VirtualPromise, Virtu
 from moorage.attempt.world import Job, Observer, PodEvent, Promise
 from moorage.columns import PodInfo
 from moorage.engine import Failure, Placement
-from moorage.framework.asking import Answer, Broken, Extender, Question
+from moorage.engine.asking import Answer, Broken, Extender, Question
 from moorage.framework.writes import BindAnswer, Bound, Done, NotDone, Refused, WriteAnswer
 from moorage.objects import Condition, KubeObject
 

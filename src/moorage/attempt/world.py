@@ -11,8 +11,8 @@ from typing import Any, Final, Protocol, TypeVar
 
 from moorage.columns import PodInfo
 from moorage.engine import Failure, Placement
+from moorage.engine.asking import Answer, Extender, Question
 from moorage.errors import MoorageError
-from moorage.framework.asking import Answer, Extender, Question
 from moorage.framework.writes import BindAnswer, Done, NotDone, WriteAnswer
 from moorage.objects import Condition, KubeObject
 

@@ -15,11 +15,11 @@ from moorage.columns import PodInfo, Snapshot
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import with_gates
 from moorage.engine import Failure, Placement
+from moorage.engine.asking import Answers
 from moorage.engine.decision import Decision
 from moorage.engine.engine import default_registry, make_engine
 from moorage.errors import InputError
 from moorage.extender.waiting import WaitingExtenders
-from moorage.framework.asking import Answers
 from moorage.framework.registry import Registry
 from moorage.objects import KubeObject, Pod
 

@@ -3,10 +3,10 @@
 Synchronous and deterministic: no sockets, no clock, no randomness of its own. Start reading at `cycle`.
 """
 
+from moorage.engine.asking import Answers, Question
 from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision
 from moorage.engine.engine import Engine, make_engine
 from moorage.engine.outcome import Failure, Placement
-from moorage.framework.asking import Answers, Question
 
 __all__ = ["Answers", "Cycle", "Decision", "Engine", "Failure", "Placement", "Question", "make_engine"]

@@ -16,18 +16,18 @@ from typing import Protocol
 import numpy as np
 
 from moorage.columns import PodInfo, Rows
+from moorage.engine.asking import Answers, Question, Unanswered
+from moorage.engine.filtering import Search
 from moorage.engine.inquiry import Extra, Inquiry, Stale
+from moorage.engine.lifting import OutOfRange
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
 from moorage.engine.sampling import sample, visited_rows, wanted_nodes
+from moorage.engine.scoring import best_rows, one_of_the_best
 from moorage.errors import ExtenderError, PluginError
-from moorage.framework.asking import Answers, Question, Unanswered
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
-from moorage.framework.filtering import Search
-from moorage.framework.lifting import OutOfRange
 from moorage.framework.points import Nomination, PostFilterAnswer, Scores
-from moorage.framework.scoring import best_rows, one_of_the_best
 from moorage.framework.status import Code
 
 NO_NODES = "no nodes available to schedule pods"
@@ -84,7 +84,8 @@ class Cycle:
             return self.no_nodes()
         self._meet_extenders()
         handle = self.runner.profile.handle
-        handle.enter_cycle(self._answers.seed, self._inquiry)
+        handle.enter_cycle(self._inquiry)
+        self.runner.chance.enter(self._answers.seed)
         try:
             if not self.begin():
                 return self.fail()
@@ -93,6 +94,7 @@ class Cycle:
             rows = self._find()
             return self._choose(rows) if len(rows) else self.fail()
         finally:
+            self.runner.chance.leave()
             handle.leave_cycle()
 
     def _meet_extenders(self) -> None:
@@ -322,7 +324,7 @@ class Cycle:
 
     def _post_filter(self, statuses: NodeStatuses) -> PostFilterAnswer:
         """What PostFilter makes of it."""
-        if not self.runner.profile.post_filters:
+        if not self.runner.compiled.post_filters:
             return PostFilterAnswer(None, Nomination(""))
         answer = self.runner.post_filter(self.search.state, self.pod, statuses)
         if self._inquiry is not None:

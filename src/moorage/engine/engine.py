@@ -6,14 +6,15 @@ from random import Random
 
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import DEFAULT_FEATURES, Config, Features, default_config
+from moorage.engine.asking import Answers, Extender, Question
+from moorage.engine.chance import CycleRandom
 from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision
 from moorage.engine.explaining import explain
 from moorage.engine.outcome import Failure, Placement
+from moorage.engine.profiles import build_profile
 from moorage.engine.runner import Runner
 from moorage.errors import InputError, PluginError
-from moorage.framework.asking import Answers, Extender, Question
-from moorage.framework.building import build_profile
 from moorage.framework.handle import Handle, Host
 from moorage.framework.registry import Registry
 from moorage.framework.status import Status
@@ -131,13 +132,12 @@ def make_engine(
     config = config or default_config(known=registry.known, features=features)
     random = Random(seed)
     extenders = [Extender.of(one, place) for place, one in enumerate(config.extenders)]
-    # Those that may be ignored come last, so that what they say is not wasted on nodes the others refuse.
-    extenders.sort(key=lambda extender: extender.ignorable)
     runners = {}
     for profile in config.profiles:
-        handle = Handle(snapshot, now=now, random=random, host=host, features=config.features)
+        chance = CycleRandom(random.getrandbits(64))
+        handle = Handle(snapshot, now=now, random=chance, host=host, features=config.features)
         built = build_profile(profile, registry, handle, percentage=config.percentage_of_nodes_to_score)
-        runners[profile.scheduler_name] = Runner(built, snapshot, extenders)
+        runners[profile.scheduler_name] = Runner(built, snapshot, chance=chance, extenders=extenders)
     return Engine(snapshot, runners, random)
 
 

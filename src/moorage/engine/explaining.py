@@ -6,11 +6,11 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from moorage.columns import PodInfo, Rows
+from moorage.engine.asking import Answers
 from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision, Preemption
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
-from moorage.framework.asking import Answers
 from moorage.framework.points import Scores
 from moorage.framework.status import Status
 
@@ -61,7 +61,7 @@ def _refused(runner: Runner, failure: Failure) -> Decision:
     nodes = runner.snapshot.nodes
     rejected = {nodes[row].name: status for row, status in failure.statuses.own()} if failure.statuses else {}
     preemption = None
-    if runner.profile.post_filters and failure.statuses is not None:
+    if runner.compiled.post_filters and failure.statuses is not None:
         nomination = failure.nomination
         if nomination is not None and nomination.node_name:
             # Who is going already is not evicted again.

@@ -6,13 +6,11 @@ from typing import NamedTuple
 import numpy as np
 
 from moorage.columns import NodeTable, PodInfo
-from moorage.errors import ExtenderError
-from moorage.framework.asking import (
+from moorage.engine.asking import (
     MAX_EXTENDER_SCORE,
     Answer,
     Answers,
     Broken,
-    DecisionEnds,
     Extender,
     FilterAnswer,
     FilterQuestion,
@@ -22,9 +20,10 @@ from moorage.framework.asking import (
     PrioritizeQuestion,
     Question,
     Unanswered,
-    Victims,
 )
-from moorage.framework.points import MAX_SCORE, Scores
+from moorage.errors import ExtenderError
+from moorage.framework.answers import DecisionEnds
+from moorage.framework.points import MAX_SCORE, Scores, Victims
 from moorage.framework.status import Status, unresolvable, unschedulable
 from moorage.values.int64 import wrapped
 

@@ -5,16 +5,18 @@ from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
 from moorage.columns import PodInfo, Snapshot
+from moorage.engine.asking import Extender
+from moorage.engine.chance import CycleRandom
+from moorage.engine.filtering import Filtering
 from moorage.engine.outcome import Placement
+from moorage.engine.profiles import CompiledProfile
+from moorage.engine.scoring import Scoring
 from moorage.errors import PluginError
 from moorage.framework.answers import blame, permit_verdict, post_filter_verdict, verdict
-from moorage.framework.asking import Extender
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
-from moorage.framework.filtering import Filtering
 from moorage.framework.points import Nomination, PostFilterAnswer
 from moorage.framework.profile import Profile
-from moorage.framework.scoring import Scoring
 from moorage.framework.status import Code, Status
 
 _log = logging.getLogger(__name__)
@@ -23,19 +25,25 @@ _log = logging.getLogger(__name__)
 class Runner:
     """Runs the synchronous points of a profile. Binding is the host's."""
 
-    def __init__(self, profile: Profile, snapshot: Snapshot, extenders: Sequence[Extender] = ()) -> None:
+    def __init__(
+        self, profile: Profile, snapshot: Snapshot, *, chance: CycleRandom, extenders: Sequence[Extender] = ()
+    ) -> None:
         self.profile = profile
+        self.compiled = CompiledProfile(profile)
         self.snapshot = snapshot
-        #: Those that may be ignored come last, as kube-scheduler asks them.
+        #: What the handle of the profile offers its plugins as chance.
+        self.chance = chance
+        #: Those that may be ignored come last, as kube-scheduler asks them: nothing is wasted on what others refuse.
         self.extenders = tuple(sorted(extenders, key=lambda one: one.ignorable))
-        self.filtering = Filtering(profile, snapshot)
-        self.scoring = Scoring(profile, snapshot.nodes)
-        self._answers_kept_until = [getattr(one.plugin, "post_filter_until", None) for one in profile.post_filters]
+        self.filtering = Filtering(self.compiled, snapshot)
+        self.scoring = Scoring(self.compiled, snapshot.nodes)
+        post_filters = [one.plugin for one in self.compiled.post_filters]
+        self._answers_kept_until = [getattr(one, "post_filter_until", None) for one in post_filters]
 
     def post_filter_until(self, pod: PodInfo) -> Hashable | None:
         """As long as this stays the same PostFilter says the same "no" (PostFilterUntil); None where nobody knows."""
         answers = []
-        for one, kept_until in zip(self.profile.post_filters, self._answers_kept_until, strict=True):
+        for one, kept_until in zip(self.compiled.post_filters, self._answers_kept_until, strict=True):
             if kept_until is None:
                 return None
             with blame(one.name, "PostFilter"):
@@ -47,7 +55,7 @@ class Runner:
         reasons: list[str] = []
         nomination: Nomination | None = None
         written = PostFilterAnswer(None)
-        for one in self.profile.post_filters:
+        for one in self.compiled.post_filters:
             with blame(one.name, "PostFilter"):
                 answer = post_filter_verdict(one.name, one.plugin, one.plugin.post_filter(state, pod, statuses))
             if answer.status is None or answer.status.is_success:
@@ -64,7 +72,7 @@ class Runner:
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run Reserve; on any failure everything is unreserved and the status returned."""
-        for one in self.profile.reserves:
+        for one in self.compiled.reserves:
             try:
                 with blame(one.name, "Reserve"):
                     answer = one.plugin.reserve(state, pod, node_name)
@@ -79,7 +87,7 @@ class Runner:
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Run Unreserve of every plugin, in reverse order. One that breaks does not keep the others from it."""
-        for one in reversed(self.profile.reserves):
+        for one in reversed(self.compiled.reserves):
             try:
                 one.plugin.unreserve(state, pod, node_name)
             except Exception:
@@ -88,7 +96,7 @@ class Runner:
     def permit(self, placement: Placement) -> tuple[Status | None, dict[str, float]]:
         """Run Permit: a rejection if there is one, and the plugins that wait with their timeouts in seconds."""
         waits: dict[str, float] = {}
-        for one in self.profile.permits:
+        for one in self.compiled.permits:
             with blame(one.name, "Permit"):
                 answer = one.plugin.permit(placement.state, placement.pod, placement.node_name)
             status, seconds = permit_verdict(one.name, one.plugin, answer)

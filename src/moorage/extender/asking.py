@@ -1,4 +1,4 @@
-"""Questions of decisions (moorage.framework.asking) put to the extenders that are configured."""
+"""Questions of decisions (moorage.engine.asking) put to the extenders that are configured."""
 
 import asyncio
 from collections.abc import Awaitable, Mapping, Sequence
@@ -7,10 +7,7 @@ from typing import Protocol, Self
 
 from moorage.columns import PodInfo
 from moorage.config import Extender as ExtenderConfig
-from moorage.errors import ApiError, ExtenderError
-from moorage.extender import wire
-from moorage.extender.client import DEFAULT_BREAKER, ExtenderClient, NodesInQuestion, Observe, unobserved
-from moorage.framework.asking import (
+from moorage.engine.asking import (
     Answer,
     Broken,
     Extender,
@@ -20,6 +17,9 @@ from moorage.framework.asking import (
     PrioritizeQuestion,
     Question,
 )
+from moorage.errors import ApiError, ExtenderError
+from moorage.extender import wire
+from moorage.extender.client import DEFAULT_BREAKER, ExtenderClient, NodesInQuestion, Observe, unobserved
 
 
 class WholeObjects(Protocol):

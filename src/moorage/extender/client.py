@@ -15,10 +15,10 @@ from typing import Final, Self, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from moorage.config import Extender, ExtenderTLSConfig
+from moorage.engine.asking import ChosenVictims, FilterAnswer, PreemptAnswer
 from moorage.errors import ApiError, ExtenderError, InputError
 from moorage.extender import wire
 from moorage.extender.breaker import Breaker
-from moorage.framework.asking import ChosenVictims, FilterAnswer, PreemptAnswer
 from moorage.kube.access import ClusterAccess
 from moorage.kube.credentials import ClientCertificate
 from moorage.kube.errors import AnswerTooLong, DeadlineExceeded

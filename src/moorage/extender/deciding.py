@@ -9,11 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from moorage.columns import NodeInfo, PodInfo, Rows
+from moorage.engine.asking import MAX_EXTENDER_SCORE, ChosenVictims, FilterAnswer
+from moorage.engine.filtering import Search
 from moorage.engine.runner import Runner
 from moorage.errors import MoorageError
 from moorage.extender.promises import Promises
-from moorage.framework.asking import MAX_EXTENDER_SCORE, ChosenVictims, FilterAnswer
-from moorage.framework.filtering import Search
 from moorage.framework.points import MAX_SCORE, Scope
 from moorage.framework.status import Code, Status
 
@@ -39,10 +39,10 @@ class Decider:
         self._runner = runner
         self._nodes = runner.snapshot.nodes
         self._filtering = runner.filtering
-        self._weights = sum(one.weight for one in runner.profile.scores)
+        self._weights = sum(one.weight for one in runner.compiled.scores)
         # A plugin that looks at the node object alone says the same whoever else is on the way there.
-        looks_at_pods = any(one.scope is not Scope.NODE for one in runner.profile.filters)
-        self._promises = promises if looks_at_pods or runner.profile.pre_filters else None
+        looks_at_pods = any(one.scope is not Scope.NODE for one in runner.compiled.filters)
+        self._promises = promises if looks_at_pods or runner.compiled.pre_filters else None
 
     # -------------------------------------------------------------------------------------------------------- filter
 

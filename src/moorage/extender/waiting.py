@@ -8,11 +8,11 @@ import msgspec
 
 from moorage.columns import PodInfo
 from moorage.config import Extender
+from moorage.engine.asking import Answer, Question
 from moorage.errors import ApiError
 from moorage.extender.asking import Extenders, make_clients
 from moorage.extender.keeping import sent_form
 from moorage.extender.wire import RawObject
-from moorage.framework.asking import Answer, Question
 
 
 class WaitingExtenders:

@@ -1,4 +1,4 @@
-"""The contract between plugins and the scheduler: extension points, statuses, registry, the runner.
+"""The contract between plugins and the scheduler: extension points, statuses, events, the handle, the registry.
 
 Knows no plugin by name. What a plugin's author needs is importable from here; `points` states every contract.
 """

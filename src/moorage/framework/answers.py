@@ -16,9 +16,17 @@ from typing import Any, Final
 
 from moorage.columns import PodInfo
 from moorage.errors import ApiError, PluginError
-from moorage.framework.asking import DecisionEnds
 from moorage.framework.points import NodeNames, Nomination, PermitAnswer, PostFilterAnswer
 from moorage.framework.status import Code, Status
+
+
+class DecisionEnds(BaseException):
+    """Ends a decision where it stands.
+
+    It unwinds through plugins, too, where it arises inside PostFilter: beside KeyboardInterrupt the one thing that
+    nobody may contain.
+    """
+
 
 #: What nobody contains. (GeneratorExit is how Python itself ends a coroutine that is thrown away.)
 _PASSING: Final = (KeyboardInterrupt, GeneratorExit, DecisionEnds)
@@ -41,7 +49,7 @@ class Contract:
 
 
 #: By the name kube-scheduler has for a point in its messages. Filter and Score look at whole columns of nodes: the
-#: shape of those is checked where they are made uniform (`lifting`).
+#: shape of those is checked where they are made uniform (`engine.lifting`).
 CONTRACTS: Final[Mapping[str, Contract]] = {
     "PreEnqueue": Contract("pre_enqueue", _NO),
     "PreFilter": Contract("pre_filter", _NO | {Code.SKIP}, (NodeNames,)),

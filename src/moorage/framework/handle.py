@@ -6,9 +6,8 @@ from typing import Any, Protocol, TypeVar
 
 from moorage.columns import NodeInfo, PodInfo, Snapshot
 from moorage.config.gates import DEFAULT_FEATURES, Features
-from moorage.framework.asking import Victims
-from moorage.framework.chance import CycleRandom
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.points import Victims
 from moorage.framework.status import Status
 from moorage.objects import KubeObject
 
@@ -124,15 +123,11 @@ class Handle:
         self.snapshot = snapshot
         self.features = features
         self.now = now
-        self._chance = CycleRandom(random.getrandbits(64))
+        #: Chance. Within a cycle it comes from the attempt's own seed: the same whenever the pod is decided with it.
+        self.random = random
         self._host = host
         self._filters: FilterRunner | None = None
         self._preempting: PreemptingExtenders | None = None
-
-    @property
-    def random(self) -> Random:
-        """Chance. Within a cycle it comes from the attempt's own seed: the same whenever the pod is decided with it."""
-        return self._chance
 
     @property
     def host(self) -> Host:
@@ -165,14 +160,12 @@ class Handle:
         """
         return victims if self._preempting is None else self._preempting.preempt(victims)
 
-    def enter_cycle(self, seed: int, preempting: PreemptingExtenders | None) -> None:
+    def enter_cycle(self, preempting: PreemptingExtenders | None) -> None:
         """Called by the cycle that begins."""
-        self._chance.enter(seed)
         self._preempting = preempting
 
     def leave_cycle(self) -> None:
         """Called by the cycle that ends."""
-        self._chance.leave()
         self._preempting = None
 
     def serve_filters(self, filters: FilterRunner) -> None:

@@ -58,6 +58,14 @@ class NodeNames:
 
 
 @dataclass(frozen=True, slots=True)
+class Victims:
+    """Pods that would have to go from a node, the most important first, and how many of them a budget guards."""
+
+    pods: tuple[PodInfo, ...]
+    violations: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Nomination:
     """PostFilter's success: the pod will fit on this node once the victims are gone. No node: clear the promise."""
 

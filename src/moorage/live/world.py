@@ -9,9 +9,9 @@ import msgspec
 
 from moorage.attempt.world import Job, Observer, PodEvent, Promise, SelfCancelled
 from moorage.columns import PodInfo
+from moorage.engine.asking import Answer, Broken, Extender, Question
 from moorage.errors import ApiError, ExtenderError
 from moorage.extender.asking import Extenders
-from moorage.framework.asking import Answer, Broken, Extender, Question
 from moorage.framework.writes import (
     BindAnswer,
     Bound,

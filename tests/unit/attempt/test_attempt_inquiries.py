@@ -7,7 +7,7 @@ from tests.unit.attempt.conftest import Rig
 
 from moorage.attempt.inquiries import MOST_ASKING, MOST_PUT_OFF
 from moorage.attempt.scripted import Ask, Bind, BindThrough
-from moorage.framework.asking import Answer, Broken, FilterAnswer, PrioritizeAnswer
+from moorage.engine.asking import Answer, Broken, FilterAnswer, PrioritizeAnswer
 from moorage.framework.writes import Bound, BoundElsewhere, Refused
 from moorage.objects import Pod
 from moorage.testing import a_node, a_pod

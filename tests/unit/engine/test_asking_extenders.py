@@ -9,9 +9,7 @@ import pytest
 
 from moorage.columns import PodInfo
 from moorage.engine import Answers, Engine, Failure, Placement, Question
-from moorage.engine.inquiry import MOST_ROUNDS
-from moorage.framework import Handle, Nomination, PostFilterAnswer
-from moorage.framework.asking import (
+from moorage.engine.asking import (
     Answer,
     Broken,
     ChosenVictims,
@@ -21,9 +19,11 @@ from moorage.framework.asking import (
     PreemptQuestion,
     PrioritizeAnswer,
     PrioritizeQuestion,
-    Victims,
 )
+from moorage.engine.inquiry import MOST_ROUNDS
+from moorage.framework import Handle, Nomination, PostFilterAnswer
 from moorage.framework.diagnosis import NodeStatuses
+from moorage.framework.points import Victims
 from moorage.testing import Cluster, PodBuilder, a_node, a_pod
 
 Says = Callable[[Any], Answer]

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from moorage.engine import Engine, Failure, Placement
+from moorage.engine.filtering import Filtering
 from moorage.framework import PostFilterAnswer, unschedulable
-from moorage.framework.filtering import Filtering
 from moorage.testing import Cluster, PodBuilder, a_node, a_pod
 
 LARGE = a_pod("large").requests(cpu="8")

@@ -10,10 +10,7 @@ from tests.unit.extender.conftest import Webhook, serving
 
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import Extender as ExtenderConfig
-from moorage.errors import ApiError, ExtenderError
-from moorage.extender.asking import Extenders
-from moorage.extender.client import ExtenderClient
-from moorage.framework.asking import (
+from moorage.engine.asking import (
     Broken,
     ChosenVictims,
     Extender,
@@ -23,8 +20,11 @@ from moorage.framework.asking import (
     PreemptQuestion,
     PrioritizeAnswer,
     PrioritizeQuestion,
-    Victims,
 )
+from moorage.errors import ApiError, ExtenderError
+from moorage.extender.asking import Extenders
+from moorage.extender.client import ExtenderClient
+from moorage.framework.points import Victims
 from moorage.testing import a_pod
 
 

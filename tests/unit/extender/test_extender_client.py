@@ -11,10 +11,10 @@ from tests.unit.extender.conftest import Webhook, serving
 
 from moorage.apiserver.certificates import load_or_create
 from moorage.config import Extender, ExtenderTLSConfig
+from moorage.engine.asking import ChosenVictims, FilterAnswer
 from moorage.errors import ExtenderError, InputError
 from moorage.extender import wire
 from moorage.extender.client import ExtenderClient, NodesInQuestion
-from moorage.framework.asking import ChosenVictims, FilterAnswer
 from moorage.values.duration import Duration
 
 POD = msgspec.Raw(b'{"metadata":{"name":"p"}}')

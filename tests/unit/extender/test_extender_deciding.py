@@ -6,12 +6,12 @@ import pytest
 
 from moorage.columns import PodInfo, Snapshot
 from moorage.engine import make_engine
+from moorage.engine.asking import ChosenVictims
 from moorage.engine.engine import default_registry
 from moorage.extender.configuring import plugins_config, register
 from moorage.extender.deciding import Candidate, Crowded, Decider
 from moorage.extender.promises import LIFETIME, Promises
 from moorage.framework import CycleState, NodeInfo, Scope, Status, unresolvable, unschedulable
-from moorage.framework.asking import ChosenVictims
 from moorage.objects import KubeObject
 from moorage.testing import PodBuilder, a_node, a_pod
 

@@ -10,8 +10,8 @@ import pytest
 from moorage.attempt.scripted import Measured
 from moorage.attempt.world import SelfCancelled, World
 from moorage.columns import PodInfo, Snapshot
+from moorage.engine.asking import Broken, Extender, FilterAnswer, FilterQuestion
 from moorage.errors import ApiError, ExtenderError
-from moorage.framework.asking import Broken, Extender, FilterAnswer, FilterQuestion
 from moorage.framework.writes import Bound, BoundElsewhere, Conflict, Done, Gone, Refused, Unknown
 from moorage.kube import errors
 from moorage.kube.access import ClusterAccess

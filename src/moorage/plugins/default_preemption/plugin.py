@@ -12,12 +12,11 @@ from moorage.config.gates import (
     VICTIM_START_TIME_ONCE,
 )
 from moorage.errors import ExtenderError
-from moorage.framework.asking import Victims
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
 from moorage.framework.events import Action, EventHint, Hint, Resource, nothing_of_pod, on
 from moorage.framework.handle import Handle
-from moorage.framework.points import Nomination, PostFilterAnswer
+from moorage.framework.points import Nomination, PostFilterAnswer, Victims
 from moorage.framework.status import Code, Status, error, unresolvable, unschedulable
 from moorage.objects import Pod, PodDisruptionBudget
 from moorage.plugins.default_preemption.budgets import Budgets

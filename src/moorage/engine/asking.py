@@ -11,6 +11,8 @@ from typing import Final
 
 from moorage.columns import PodInfo
 from moorage.config.types import Extender as ExtenderConfig
+from moorage.framework.answers import DecisionEnds
+from moorage.framework.points import Victims
 
 MAX_EXTENDER_SCORE: Final = 10
 """Extenders score in tens at most, where plugins score in hundreds."""
@@ -98,14 +100,6 @@ class PrioritizeQuestion:
     def key(self) -> Hashable:
         """What the answer is found by."""
         return "prioritize"
-
-
-@dataclass(frozen=True, slots=True)
-class Victims:
-    """Pods that would have to go from a node, the most important first, and how many of them a budget guards."""
-
-    pods: tuple[PodInfo, ...]
-    violations: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,14 +198,6 @@ class Answers:
     def afresh(self) -> "Answers":
         """Nothing that was said holds any more: everybody is asked anew."""
         return replace(self, given={}, round=self.round + 1, next_start=None)
-
-
-class DecisionEnds(BaseException):
-    """Ends a decision where it stands.
-
-    It unwinds through plugins, too, where it arises inside PostFilter: beside KeyboardInterrupt the one thing that
-    nobody may contain.
-    """
 
 
 class Unanswered(DecisionEnds):

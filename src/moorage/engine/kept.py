@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, PodClass, PodInfo, Rows
+from moorage.engine.lifting import FEW_ROWS, NodeFilter
+from moorage.engine.profiles import CompiledProfile
+from moorage.engine.ranking import KeptScores
 from moorage.errors import PluginError
 from moorage.framework.answers import broken
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.lifting import FEW_ROWS, NodeFilter
 from moorage.framework.points import NodeNames, Scope
-from moorage.framework.profile import Profile
-from moorage.framework.ranking import KeptScores
 from moorage.framework.status import Code, Status
 
 #: How many cells (rows times classes) the caches of one profile may hold before the class used longest ago goes.
@@ -59,7 +59,7 @@ class FilterStage:
 class ClassColumns:
     """What is kept for one pod class in one profile."""
 
-    def __init__(self, profile: Profile, pod: PodInfo, nodes: NodeTable) -> None:
+    def __init__(self, profile: CompiledProfile, pod: PodInfo, nodes: NodeTable) -> None:
         self._profile = profile
         self._nodes = nodes
         self._pod = pod
@@ -211,12 +211,12 @@ class ClassColumns:
 class KeptClasses:
     """The columns of the classes in use, those used longest ago dropped first."""
 
-    def __init__(self, profile: Profile, nodes: NodeTable) -> None:
+    def __init__(self, profile: CompiledProfile, nodes: NodeTable) -> None:
         self._profile = profile
         self._nodes = nodes
         self._columns: OrderedDict[PodClass, ClassColumns] = OrderedDict()
         #: Plugins whose answers depend on more than the node and its pods: they say when that has changed.
-        self._kept_while = [one.kept_while for one in profile.plugins.values() if hasattr(one, "kept_while")]
+        self._kept_while = [one.kept_while for one in profile.configured.plugins.values() if hasattr(one, "kept_while")]
         self._stamps: dict[PodClass, list[object]] = {}
 
     def of(self, pod: PodInfo) -> ClassColumns:

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, PodInfo, Rows
+from moorage.engine.lifting import NodeScore, OutOfRange
+from moorage.engine.profiles import CompiledProfile
 from moorage.framework.answers import broken, is_skip
 from moorage.framework.cycle_state import CycleState
-from moorage.framework.lifting import NodeScore, OutOfRange
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import Scope, Scores
-from moorage.framework.profile import Named, Profile
+from moorage.framework.profile import Named
 
 Mask = NDArray[np.bool_]
 
@@ -35,7 +36,7 @@ class KeptRaw:
 class KeptScores:
     """The kept scores of one pod class in one profile. Nothing is computed before the first `prepare`."""
 
-    def __init__(self, profile: Profile, pod: PodInfo, nodes: NodeTable, state: CycleState) -> None:
+    def __init__(self, profile: CompiledProfile, pod: PodInfo, nodes: NodeTable, state: CycleState) -> None:
         self._profile = profile
         self._nodes = nodes
         self._pod = pod

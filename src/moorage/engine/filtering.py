@@ -6,13 +6,13 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
+from moorage.engine.kept import ClassColumns, KeptClasses
+from moorage.engine.lifting import NodeFilter
+from moorage.engine.profiles import CompiledProfile
 from moorage.framework.answers import blame, broken, verdict
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
-from moorage.framework.kept import ClassColumns, KeptClasses
-from moorage.framework.lifting import NodeFilter
 from moorage.framework.points import NodeNames, PreFilterExtensions, Scope
-from moorage.framework.profile import Profile
 from moorage.framework.status import Code, Status, unresolvable
 
 
@@ -43,7 +43,7 @@ class Search:
 class Filtering:
     """Runs the PreFilter and Filter plugins of a profile."""
 
-    def __init__(self, profile: Profile, snapshot: Snapshot) -> None:
+    def __init__(self, profile: CompiledProfile, snapshot: Snapshot) -> None:
         self._profile = profile
         self._snapshot = snapshot
         self._nodes: NodeTable = snapshot.nodes
@@ -52,7 +52,7 @@ class Filtering:
         self._asked_pre_filters = [one for one in profile.pre_filters if one.name not in kept]
         self._node_filters = [one for one in profile.filters if one.scope is Scope.NODE]
         self._extensions = [one for one in profile.pre_filters if isinstance(one.plugin, PreFilterExtensions)]
-        profile.handle.serve_filters(self)
+        profile.configured.handle.serve_filters(self)
 
     # --------------------------------------------------------------------------------------------------- PreFilter
 

@@ -5,7 +5,7 @@ import pytest
 from moorage.columns import PodInfo, Snapshot
 from moorage.config.types import Extender as ExtenderConfig
 from moorage.config.types import ExtenderManagedResource
-from moorage.framework.asking import Answers, Broken, Extender, FilterAnswer, FilterQuestion, PrioritizeQuestion
+from moorage.engine.asking import Answers, Broken, Extender, FilterAnswer, FilterQuestion, PrioritizeQuestion
 from moorage.objects.pod import Container, ResourceRequirements
 from moorage.testing import PodBuilder, a_pod
 

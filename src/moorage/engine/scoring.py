@@ -4,12 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, Rows
+from moorage.engine.filtering import Search
+from moorage.engine.lifting import NodeScore
+from moorage.engine.profiles import CompiledProfile
 from moorage.errors import PluginError
 from moorage.framework.answers import broken, is_skip
-from moorage.framework.filtering import Search
-from moorage.framework.lifting import NodeScore
 from moorage.framework.points import Scores, ScoresAlike
-from moorage.framework.profile import Profile
 from moorage.framework.status import INDIFFERENT
 
 #: Rows that are counted together when one of many ties is looked for, and from how many of them on that pays.
@@ -20,13 +20,13 @@ MANY_BLOCKS = 8
 class Scoring:
     """Runs the PreScore and Score plugins of a profile."""
 
-    def __init__(self, profile: Profile, nodes: NodeTable) -> None:
+    def __init__(self, profile: CompiledProfile, nodes: NodeTable) -> None:
         self._profile = profile
         self._nodes = nodes
         kept = {one.name for one in profile.scores if one.is_kept}
         self._asked_pre_scores = [one for one in profile.pre_scores if one.name not in kept]
         self._asked_scores = [one for one in profile.scores if not one.is_kept]
-        plugins = [(one.name, profile.plugins[one.name]) for one in self._asked_scores]
+        plugins = [(one.name, profile.configured.plugins[one.name]) for one in self._asked_scores]
         self._alike = [(name, plugin) for name, plugin in plugins if isinstance(plugin, ScoresAlike)]
 
     def prepare(self, search: Search, rows: Rows) -> list[NodeScore]:

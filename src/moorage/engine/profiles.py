@@ -1,0 +1,34 @@
+"""From what is configured to what runs: a profile's plugins are made, and its filters and scores given one shape."""
+
+from moorage.config import Profile as ProfileConfig
+from moorage.engine.lifting import NodeFilter, NodeScore
+from moorage.framework.handle import Handle
+from moorage.framework.profile import Profile
+from moorage.framework.registry import Registry
+
+
+class CompiledProfile:
+    """The points of a profile that the cycle runs, looked up once."""
+
+    def __init__(self, profile: Profile) -> None:
+        self.configured = profile
+        self.pre_filters = profile.at("preFilter")
+        self.filters = [NodeFilter(one.name, one.plugin) for one in profile.at("filter")]
+        self.post_filters = profile.at("postFilter")
+        self.pre_scores = profile.at("preScore")
+        self.scores = [NodeScore(one.name, one.plugin, profile.weights[one.name]) for one in profile.at("score")]
+        self.reserves = profile.at("reserve")
+        self.permits = profile.at("permit")
+
+
+def build_profile(config: ProfileConfig, registry: Registry, handle: Handle, *, percentage: int = 0) -> Profile:
+    """Make every plugin of the profile once. `percentage` is the global percentageOfNodesToScore."""
+    own = config.percentage_of_nodes_to_score
+    return Profile(
+        scheduler_name=config.scheduler_name,
+        plugins={name: registry.create(name, config.args.get(name), handle) for name in config.plugins.names},
+        points=config.plugins.points,
+        weights=config.plugins.score_weights,
+        handle=handle,
+        percentage_of_nodes_to_score=percentage if own is None else own,
+    )
