@@ -13,7 +13,7 @@ async def test_why_a_pod_fits_nowhere(world: World) -> None:
         refusal = await world.refused("big")
         event = await world.event("big", "FailedScheduling")
     text = (
-        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). no new claims to deallocate, "
+        "0/2 nodes are available: 1 Insufficient cpu, 1 node(s) had untolerated taint(s). "
         "preemption: 0/2 nodes are available: 2 Preemption is not helpful for scheduling."
     )
     assert refusal["reason"] == "Unschedulable"

@@ -85,8 +85,7 @@ async def test_nobody_is_evicted_for_a_pod_that_may_not_preempt(world: World) ->
         message = (await world.refused("meek"))["message"]
         assert "nodeName" in (await world.get("Pod", low))["spec"]
     assert message == (
-        "0/1 nodes are available: 1 Insufficient cpu. no new claims to deallocate, "
-        "preemption: not eligible due to preemptionPolicy=Never."
+        "0/1 nodes are available: 1 Insufficient cpu. preemption: not eligible due to preemptionPolicy=Never."
     )
 
 
