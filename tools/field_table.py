@@ -1,6 +1,8 @@
-"""Writes the field table of the embedded API server from a checkout of Kubernetes.
+"""Writes the field table of the embedded API server from two checkouts of Kubernetes.
 
-    python -m tools.field_table KUBERNETES_CHECKOUT > src/moorage/apiserver/fields/table.txt
+    python -m tools.field_table KUBERNETES_CHECKOUT NEWER_CHECKOUT > src/moorage/apiserver/fields/table.txt
+
+The packages of NEWER are read from the second.
 
 The table says, for each API struct, which fields it has: protobuf number, JSON name, type, and the marks that
 decide how the field is merged and written. moorage.apiserver.fields reads it; its docstring explains the lines.
@@ -42,10 +44,14 @@ PACKAGES = {
             "resource/v1",
             "scheduling/v1",
             "scheduling/v1alpha2",
+            "scheduling/v1alpha3",
+            "scheduling/v1beta1",
             "storage/v1",
         )
     },
 }
+#: Versions of an API that the newer release alone serves.
+NEWER = ("scheduling/v1alpha3", "scheduling/v1beta1")
 #: Go types with an encoding of their own: the reader of the table knows these names.
 SPECIAL = {
     "resource.Quantity": "Quantity",
@@ -87,9 +93,10 @@ class Source:
 
 
 def main() -> None:
-    root = Path(sys.argv[1])
+    older, newer = (Path(argument) for argument in sys.argv[1:])
     source = Source()
     for package, folder in PACKAGES.items():
+        root = newer if package in NEWER else older
         for name in ("types.go", "types_jsonschema.go"):
             path = root / folder / name
             if path.exists():
@@ -137,14 +144,15 @@ def field_line(go_type: str, tags: dict[str, str], comment: str, struct: Struct,
     if json_name == "-":
         return ""
     marks = []
-    if "inline" in options:
+    is_inline = "inline" in options or not json_name
+    if is_inline:
         json_name = "="
     elif "omitzero" not in options and ("omitempty" not in options or is_plain_struct(kind, pointer, source, struct)):
         marks.append("keep")
     if pointer:
         marks.append("ptr")
     marks += merge_marks(tags, comment)
-    required = "+optional" not in comment and "inline" not in options and "omitempty" not in options
+    required = "+optional" not in comment and not is_inline and "omitempty" not in options
     if required or "+required" in comment:
         marks.append("required")
     return " ".join([number, json_name, kind, *marks])

@@ -1,7 +1,13 @@
-"""Between API versions of the same object. Events have two: the core one is stored, the newer one has other names."""
+"""Between API versions of the same object.
+
+Events have two: the core one is stored, the newer one has other names. Groups of pods have two that differ in nothing
+but the version.
+"""
 
 from typing import Any
 
+from moorage.apiserver.kinds import Kind
+from moorage.apiserver.registry import Conversion, Convert
 from moorage.apiserver.selectors import SELECTABLE
 
 Json = dict[str, Any]
@@ -36,4 +42,21 @@ _EVENT_FIELDS = tuple(
     name.replace("involvedObject", "regarding").replace("reportingComponent", "reportingController")
     for name in SELECTABLE["events"]
 )
-CONVERSIONS = {"events.events.k8s.io": (event_from_core, event_to_core, _EVENT_FIELDS)}
+
+
+def _renamed(api_version: str) -> Convert:
+    return lambda obj: {**obj, "apiVersion": api_version}
+
+
+_GROUPS = "scheduling.k8s.io"
+_AS_GROUPS_ARE_STORED: Conversion = (_renamed(f"{_GROUPS}/v1alpha3"), _renamed(f"{_GROUPS}/v1beta1"), None)
+_CONVERSIONS: dict[tuple[str, str], Conversion] = {
+    ("events.events.k8s.io", "v1"): (event_from_core, event_to_core, _EVENT_FIELDS),
+    (f"podgroups.{_GROUPS}", "v1alpha3"): _AS_GROUPS_ARE_STORED,
+    (f"workloads.{_GROUPS}", "v1alpha3"): _AS_GROUPS_ARE_STORED,
+}
+
+
+def conversion_of(kind: Kind) -> Conversion | None:
+    """How objects of a kind are stored, where that is in another version."""
+    return _CONVERSIONS.get((kind.resource, kind.version))

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass, field
 
+from moorage.config import Features
+
 ALL_VERBS = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
@@ -23,6 +25,8 @@ class Kind:
     verbs: tuple[str, ...] = field(default=ALL_VERBS)
     counts_generations: bool = False
     returns_deleted: bool = False
+    #: Feature gates that must be on for it to be served; off where one begins with `!`.
+    gates: tuple[str, ...] = ()
 
     @property
     def api_version(self) -> str:
@@ -34,10 +38,14 @@ class Kind:
         """`deployments.apps`, or `pods` for the core group."""
         return f"{self.plural}.{self.group}" if self.group else self.plural
 
+    def is_served(self, features: Features) -> bool:
+        """Whether an API server with these features has it."""
+        return all((gate.lstrip("!") in features) != gate.startswith("!") for gate in self.gates)
+
 
 # `generation`: metadata.generation counts changes. `returned`: a delete answers the object, not a Status.
-# A group line is `group version package`; a kind line is
-# `Kind plural scope [short=..] [all] [api-extensions] [verbs=..] [generation] [returned] [subresource..]`.
+# A group line is `group version package [gate,..]`; a kind line is
+# `Kind plural scope [short=..] [all] [api-extensions] [verbs=..] [gate=..] [generation] [returned] [subresource..]`.
 _TABLE = """
 - v1 core/v1
   Binding bindings N verbs=create
@@ -116,6 +124,16 @@ resource.k8s.io v1 resource/v1
   ResourceSlice resourceslices C returned generation
 scheduling.k8s.io v1 scheduling/v1
   PriorityClass priorityclasses C short=pc generation
+scheduling.k8s.io v1alpha2 scheduling/v1alpha2 GenericWorkload,!PodGroupsBeta
+  PodGroup podgroups N status
+  Workload workloads N
+scheduling.k8s.io v1beta1 scheduling/v1beta1 GenericWorkload,PodGroupsBeta
+  PodGroup podgroups N status
+  Workload workloads N
+scheduling.k8s.io v1alpha3 scheduling/v1alpha3 GenericWorkload,PodGroupsBeta
+  CompositePodGroup compositepodgroups N gate=CompositePodGroup status
+  PodGroup podgroups N status
+  Workload workloads N
 storage.k8s.io v1 storage/v1
   CSIDriver csidrivers C returned
   CSINode csinodes C returned
@@ -126,7 +144,7 @@ storage.k8s.io v1 storage/v1
 """
 
 
-def _kind(words: list[str], group: str, version: str, package: str) -> Kind:
+def _kind(words: list[str], group: str, version: str, package: str, gates: tuple[str, ...]) -> Kind:
     name, plural, scope, *marks = words
     keyed = dict(mark.split("=", 1) for mark in marks if "=" in mark)
     plain = [mark for mark in marks if "=" not in mark]
@@ -146,18 +164,20 @@ def _kind(words: list[str], group: str, version: str, package: str) -> Kind:
         verbs=tuple(keyed["verbs"].split(",")) if "verbs" in keyed else ALL_VERBS,
         counts_generations="generation" in plain,
         returns_deleted="returned" in plain,
+        gates=gates + ((keyed["gate"],) if "gate" in keyed else ()),
     )
 
 
 def _parse(text: str) -> tuple[Kind, ...]:
     kinds: list[Kind] = []
     group = version = package = ""
+    gates: list[str] = []
     for line in text.strip().splitlines():
         words = line.split()
         if line.startswith(" "):
-            kinds.append(_kind(words, group, version, package))
+            kinds.append(_kind(words, group, version, package, tuple(gates)))
         else:
-            group, version, package = words
+            group, version, package, *gates = " ".join(words).replace(",", " ").split()
             group = "" if group == "-" else group
     return tuple(kinds)
 

@@ -1,6 +1,6 @@
 """Which resources are served, what is particular to each, and the store they share."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,9 +11,12 @@ from moorage.apiserver.patch.shapes import Built, ObjectShape, Shape
 from moorage.apiserver.selectors import SELECTABLE, FieldPaths
 from moorage.apiserver.store import Collection, Store
 from moorage.apiserver.strategy import Strategy, Table
+from moorage.config import DEFAULT_FEATURES, Features
 
 Json = dict[str, Any]
 Convert = Callable[[Json], Json]
+#: From and to what is stored, and the selectable fields by the names of this version, where those differ.
+Conversion = tuple[Convert, Convert, tuple[str, ...] | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +61,8 @@ class Registry:
 
     store: Store
     clock: Clock
+    #: Which release's gates are on.
+    features: Features = DEFAULT_FEATURES
     _resources: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
     #: Counts changes to the set of resources: caches of discovery and OpenAPI compare it.
     generation: int = 0
@@ -100,10 +105,14 @@ def add_built_in(
     registry: Registry,
     strategies: Callable[[Kind], Strategy],
     tables: Callable[[Kind], Table | None],
-    conversions: Mapping[str, tuple[Convert, Convert, tuple[str, ...]]],
+    conversions: Callable[[Kind], Conversion | None],
 ) -> None:
-    """Serve every kind of the table."""
+    """Serve every kind of the table that the features let be served."""
     for kind in BUILT_IN:
+        if not kind.is_served(registry.features):
+            continue
         collection = collection_for(registry.store, STORED_AS.get(kind.resource, kind.resource))
-        from_stored, to_stored, names = conversions.get(kind.resource, (None, None, collection.field_names))
+        from_stored, to_stored, names = conversions(kind) or (None, None, None)
+        if names is None:
+            names = collection.field_names
         registry.add(Resource(kind, collection, strategies(kind), names, from_stored, to_stored, tables(kind)))

@@ -21,7 +21,7 @@ from moorage.apiserver.bootstrap import bootstrap
 from moorage.apiserver.certificates import Authority, load_or_create, write_private
 from moorage.apiserver.cleaning import DefinitionCleaner, NamespaceCleaner
 from moorage.apiserver.clock import Clock
-from moorage.apiserver.conversion import CONVERSIONS
+from moorage.apiserver.conversion import conversion_of
 from moorage.apiserver.crd.definitions import Definitions
 from moorage.apiserver.durable import Durable
 from moorage.apiserver.http1 import Connection, Incoming, Outgoing, Stream
@@ -35,7 +35,7 @@ from moorage.apiserver.store import Store
 from moorage.apiserver.strategies import strategy_for
 from moorage.apiserver.tables import table_for
 from moorage.apiserver.verbs.watch import Watch
-from moorage.config import DEFAULT_FEATURES
+from moorage.config import DEFAULT_FEATURES, Features
 from moorage.errors import InputError
 from moorage.values import yaml
 
@@ -62,8 +62,8 @@ class Options:
     port: int = 0
     data_dir: Path | None = None
     history_limit: int = 20_000
-    #: The release of Kubernetes that the server says it is.
-    release: str = DEFAULT_FEATURES.release
+    #: The release of Kubernetes that the server says it is, and the gates that decide what it serves.
+    features: Features = DEFAULT_FEATURES
     clock: Clock = field(default_factory=Clock)
 
 
@@ -75,14 +75,14 @@ class ApiServer:
         self.durable = _open_storage(self.options.data_dir)
         first = self.durable.first_revision if self.durable else 1
         self.store = Store(history_limit=self.options.history_limit, revision=first)
-        self.registry = Registry(self.store, self.options.clock)
+        self.registry = Registry(self.store, self.options.clock, self.options.features)
         self.authenticator = Authenticator(self.options.clock.now)
-        add_built_in(self.registry, strategy_for, table_for, CONVERSIONS)
+        add_built_in(self.registry, strategy_for, table_for, conversion_of)
         self.definitions = Definitions(self.registry)
         self.registry.resource("customresourcedefinitions", "apiextensions.k8s.io").collection.history.follow(
             self.definitions
         )
-        self.api = Api(self.registry, self.authenticator, self.options.release)
+        self.api = Api(self.registry, self.authenticator, self.options.features.release)
         self.metrics = Metrics(self.store)
         self.authority = self._authority()
         self.admin_token = self.authenticator.add_token(_ADMIN, self._kept_token())

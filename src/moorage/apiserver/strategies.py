@@ -1,6 +1,8 @@
 """The strategy of each built-in kind: which defaults, admission steps and rules apply to it."""
 
-from moorage.apiserver.admission import limits, objects, pods, priority
+from dataclasses import replace
+
+from moorage.apiserver.admission import groups, limits, objects, pods, priority
 from moorage.apiserver.crd import definitions
 from moorage.apiserver.defaults import objects as object_defaults
 from moorage.apiserver.defaults import pods as pod_defaults
@@ -9,6 +11,8 @@ from moorage.apiserver.kinds import Kind
 from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.validation import devices as device_rules
 from moorage.apiserver.validation import events as event_rules
+from moorage.apiserver.validation import groups as group_rules
+from moorage.apiserver.validation import grouptemplates as workload_templates
 from moorage.apiserver.validation import metadata
 from moorage.apiserver.validation import objects as rules
 from moorage.apiserver.validation import pods as pod_rules
@@ -18,6 +22,7 @@ from moorage.apiserver.validation import workloads as workload_rules
 _POD = Strategy(
     defaults=(pod_defaults.default_pod,),
     on_create=(
+        groups.drop_scheduling_group,
         limits.apply_limit_ranges,
         pods.set_service_account,
         priority.set_priority,
@@ -27,7 +32,7 @@ _POD = Strategy(
         pods.set_first_status,
         pods.merge_label_keys,
     ),
-    on_update=(pods.keep_tolerations, priority.keep_priority),
+    on_update=(groups.drop_scheduling_group, pods.keep_tolerations, priority.keep_priority),
     on_status=(pods.keep_generation_of_status,),
     validate=(pod_rules.validate_pod,),
     validate_create=(pod_rules.validate_new_pod,),
@@ -42,6 +47,23 @@ _ROLE_BINDING = Strategy(
     validate_update=(rules.keeps_role,),
     validate_name=metadata.path_segment,
     creates_on_update=True,
+)
+_POD_GROUP = Strategy(
+    defaults=(object_defaults.default_podgroup,),
+    on_create=(groups.drop_gated_fields, groups.set_group_priority, groups.protect),
+    on_update=(groups.drop_gated_fields,),
+    on_status=(groups.drop_gated_status,),
+    validate_create=(group_rules.validate_podgroup,),
+    validate_update=(group_rules.validate_podgroup_update,),
+    validate_status=(group_rules.validate_group_status,),
+    demands_version=True,
+)
+_WORKLOAD = Strategy(
+    on_create=(groups.drop_gated_fields,),
+    on_update=(groups.drop_gated_fields,),
+    validate_create=(workload_templates.validate_workload,),
+    validate_update=(workload_templates.validate_workload_update,),
+    demands_version=True,
 )
 
 STRATEGIES: dict[str, Strategy] = {
@@ -152,6 +174,23 @@ STRATEGIES: dict[str, Strategy] = {
         validate_update=(rules.validate_priorityclass_update,),
         on_delete=priority.keep_system_classes,
     ),
+    "podgroups.scheduling.k8s.io": _POD_GROUP,
+    "podgroups.scheduling.k8s.io/v1alpha2": replace(
+        _POD_GROUP,
+        on_create=(*_POD_GROUP.on_create, groups.require_template),
+        validate_update=(group_rules.keeps_group,),
+        demands_version=False,
+    ),
+    "compositepodgroups.scheduling.k8s.io": replace(
+        _POD_GROUP,
+        on_create=(groups.drop_gated_fields, groups.set_group_priority),
+        validate_create=(group_rules.validate_compositepodgroup,),
+        validate_update=(group_rules.keeps_group,),
+    ),
+    "workloads.scheduling.k8s.io": _WORKLOAD,
+    "workloads.scheduling.k8s.io/v1alpha2": replace(
+        _WORKLOAD, validate_update=(workload_templates.keeps_workload,), demands_version=False
+    ),
     "storageclasses.storage.k8s.io": Strategy(
         defaults=(object_defaults.default_storageclass,),
         validate=(storage_rules.validate_storageclass,),
@@ -189,5 +228,5 @@ _PLAIN = Strategy()
 
 
 def strategy_for(kind: Kind) -> Strategy:
-    """The strategy of a built-in kind."""
-    return STRATEGIES.get(kind.resource, _PLAIN)
+    """The strategy of a built-in kind: that of its version, or of all."""
+    return STRATEGIES.get(f"{kind.resource}/{kind.version}", STRATEGIES.get(kind.resource, _PLAIN))

@@ -4,9 +4,14 @@ import asyncio
 import gc
 import signal
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+
+from moorage.cli.versions import GatesOption, VersionOption, make_features
+
+if TYPE_CHECKING:
+    from moorage.apiserver.server import Options
 
 
 def apiserver(
@@ -16,14 +21,19 @@ def apiserver(
         Path | None, typer.Option(help="Keep everything here, so that it outlives the process.")
     ] = None,
     kubeconfig_out: Annotated[Path | None, typer.Option(help="Write an admin's kubeconfig to this file.")] = None,
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
 ) -> None:
     """Run a Kubernetes API server that kubectl and the stock components can use."""
+    from moorage.apiserver.server import Options
     from moorage.errors import InputError
 
     runner = asyncio.Runner(loop_factory=_loop_factory())
     try:
+        features = make_features(emulated_version, feature_gates)
+        options = Options(bind_address=bind_address, port=port, data_dir=data_dir, features=features)
         with runner:
-            runner.run(_serve(port, bind_address, data_dir, kubeconfig_out))
+            runner.run(_serve(options, kubeconfig_out))
     except InputError as error:
         typer.echo(str(error), err=True)
         raise typer.Exit(2) from None
@@ -45,15 +55,15 @@ def _relax_garbage_collection() -> None:
     gc.set_threshold(100_000, 50, 100)
 
 
-async def _serve(port: int, bind_address: str, data_dir: Path | None, kubeconfig_out: Path | None) -> None:
-    from moorage.apiserver.server import ApiServer, Options
+async def _serve(options: "Options", kubeconfig_out: Path | None) -> None:
+    from moorage.apiserver.server import ApiServer
 
     stopping = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stopping.set)
     _relax_garbage_collection()
-    async with ApiServer(Options(bind_address=bind_address, port=port, data_dir=data_dir)) as server:
+    async with ApiServer(options) as server:
         typer.echo(f"serving on {server.url}")
         if kubeconfig_out is not None:
             server.write_kubeconfig(kubeconfig_out)

@@ -86,7 +86,7 @@ async def _running(options: ClusterOptions, client: Client, scheduler: Scheduler
 
 
 def _server_options(options: ClusterOptions) -> ServerOptions:
-    return ServerOptions(port=options.port, data_dir=options.data_dir, release=options.features.release)
+    return ServerOptions(port=options.port, data_dir=options.data_dir, features=options.features)
 
 
 def _scheduler(options: ClusterOptions, kubeconfig: Path, folder: Path) -> SchedulerOptions:

@@ -12,7 +12,7 @@ VersionOption = Annotated[
     typer.Option(
         "--emulated-version",
         metavar="VERSION",
-        help="Whose decisions to take: kube-scheduler's of 1.37 (if not given) or of 1.36.",
+        help="Which Kubernetes to be: 1.37 (if not given) or 1.36, in decisions and in what is served.",
         show_default=False,
     ),
 ]

@@ -13,7 +13,7 @@ from moorage.controllers.jobs import JobController
 from moorage.controllers.namespaces import NamespaceController
 from moorage.controllers.nodes import NodeLifecycle, TaintEviction
 from moorage.controllers.podgc import PodGarbageCollector
-from moorage.controllers.podgroups import PodGroupController
+from moorage.controllers.podgroups import PodGroupController, PodGroupProtection
 from moorage.controllers.replicasets import ReplicaSetController
 from moorage.controllers.runtime import Controller
 from moorage.controllers.stickyjobs import StickyJobController
@@ -46,6 +46,7 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     ClaimReleaser,
     StickyJobController,
     PodGroupController,
+    PodGroupProtection,
 )
 """All there are. Each works without the others, so that any may be left to somebody else."""
 

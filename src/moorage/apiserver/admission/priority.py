@@ -1,11 +1,13 @@
-"""Priority: pods get the number of their class."""
+"""Priority: pods and groups of pods get the number of their class."""
 
+from dataclasses import dataclass
 from typing import Any
 
 from moorage.apiserver.operation import Operation
 
 Json = dict[str, Any]
 
+POLICY = "preemptionPolicy"
 SYSTEM_CLASSES = {"system-cluster-critical": 2_000_000_000, "system-node-critical": 2_000_001_000}
 DESCRIPTIONS = {
     "system-cluster-critical": (
@@ -15,33 +17,47 @@ DESCRIPTIONS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class Priority:
+    """What a class says."""
+
+    value: int = 0
+    preemption_policy: str = "PreemptLowerPriority"
+
+
+def resolve(operation: Operation, spec: Json) -> Priority:
+    """What the class of a spec says, or the default one, whose name is filled in. 403 for one that is not there."""
+    name = spec.get("priorityClassName", "")
+    found = _named(operation, name) if name else _default(operation)
+    if found is None:
+        return Priority()
+    spec["priorityClassName"] = found["metadata"]["name"]
+    return Priority(found.get("value", 0), found.get(POLICY, Priority().preemption_policy))
+
+
 def set_priority(operation: Operation, pod: Json) -> None:
     """Resolve the class to a number and a preemption policy; 403 where the pod says otherwise."""
     spec = pod["spec"]
-    name = spec.get("priorityClassName", "")
-    found = _named(operation, name) if name else _default(operation)
-    value, policy = 0, "PreemptLowerPriority"
-    if found is not None:
-        value, policy = found.get("value", 0), found.get("preemptionPolicy", policy)
-        spec["priorityClassName"] = found["metadata"]["name"]
+    found = resolve(operation, spec)
+    value, policy = found.value, found.preemption_policy
     if spec.get("priority", value) != value:
         raise operation.resource.forbidden(
             operation.name,
             f"the integer value of priority ({spec['priority']}) must not be provided in pod spec; priority admission "
             f"controller computed {value} from the given PriorityClass name",
         )
-    if spec.get("preemptionPolicy", policy) != policy:
+    if spec.get(POLICY, policy) != policy:
         raise operation.resource.forbidden(
             operation.name,
-            f"the string value of PreemptionPolicy ({spec['preemptionPolicy']}) must not be provided in pod spec; "
+            f"the string value of PreemptionPolicy ({spec[POLICY]}) must not be provided in pod spec; "
             f"priority admission controller computed {policy} from the given PriorityClass name",
         )
-    spec["priority"], spec["preemptionPolicy"] = value, policy
+    spec["priority"], spec[POLICY] = value, policy
 
 
 def keep_priority(_: Operation, new: Json, old: Json) -> None:
     """A change that leaves priority out does not take it away."""
-    for name in ("priority", "preemptionPolicy"):
+    for name in ("priority", POLICY):
         if name in old["spec"]:
             new["spec"].setdefault(name, old["spec"][name])
 

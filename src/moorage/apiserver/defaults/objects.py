@@ -168,6 +168,12 @@ def _default_device_requests(spec: Json) -> None:
                 choice["count"] = 1
 
 
+def default_podgroup(obj: Json) -> None:
+    """Members are disturbed one by one."""
+    is_old = obj.get("apiVersion", "").endswith("/v1alpha2")
+    obj.setdefault("spec", {}).setdefault("disruptionMode", "Pod" if is_old else {"single": {}})
+
+
 def default_autoscaler(obj: Json) -> None:
     """At least one replica, 80 % of the CPU."""
     spec = obj.setdefault("spec", {})

@@ -4,6 +4,7 @@ from moorage.apiserver.conversion import event_to_core
 from moorage.apiserver.kinds import Kind
 from moorage.apiserver.strategy import Table
 from moorage.apiserver.tables.cluster import CLUSTER
+from moorage.apiserver.tables.groups import GROUPS
 from moorage.apiserver.tables.pods import PODS
 from moorage.apiserver.tables.workloads import WORKLOADS
 
@@ -12,6 +13,7 @@ TABLES: dict[str, Table] = {
     "pods": PODS,
     **WORKLOADS,
     **CLUSTER,
+    **GROUPS,
     "events.events.k8s.io": Table(_EVENTS.columns, lambda obj, now: _EVENTS.cells(event_to_core(obj), now)),
 }
 

@@ -4,7 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.apiserver.strategy import Column, Table
-from moorage.apiserver.tables.rows import AGE, NAME, NONE, UNKNOWN, age, labels_text, selector_text, since, wide
+from moorage.apiserver.tables.rows import (
+    NAME,
+    NONE,
+    UNKNOWN,
+    age,
+    cells_of,
+    columns,
+    labels_text,
+    selector_text,
+    since,
+    wide,
+)
 
 Json = dict[str, Any]
 
@@ -204,35 +215,22 @@ def _slice(obj: Json, now: float) -> list[Any]:
     return [obj["metadata"]["name"], node, spec.get("driver", ""), pool, age(obj, now)]
 
 
-def _of(*read: Callable[[Json], Any]) -> Callable[[Json, float], list[Any]]:
-    """Name, some values, age."""
-
-    def cells(obj: Json, now: float) -> list[Any]:
-        return [obj["metadata"]["name"], *(each(obj) for each in read), age(obj, now)]
-
-    return cells
-
-
 def _spec(name: str, absent: Any = "") -> Callable[[Json], Any]:
     return lambda obj: (obj.get("spec") or {}).get(name, absent)
 
 
-def _columns(*names: str) -> tuple[Column, ...]:
-    return (NAME, *(Column(name) for name in names), AGE)
-
-
-_ROLE_BINDINGS = Table((*_columns("Role"), wide("Users"), wide("Groups"), wide("ServiceAccounts")), _role_binding)
+_ROLE_BINDINGS = Table((*columns("Role"), wide("Users"), wide("Groups"), wide("ServiceAccounts")), _role_binding)
 _NODE_WIDE = ("Internal-IP", "External-IP", "OS-Image", "Kernel-Version", "Container-Runtime")
 
 CLUSTER: dict[str, Table] = {
-    "nodes": Table((*_columns("Status", "Roles"), Column("Version"), *(wide(n) for n in _NODE_WIDE)), _node),
-    "namespaces": Table(_columns("Status"), _of(lambda obj: (obj.get("status") or {}).get("phase", ""))),
-    "services": Table((*_columns("Type", "Cluster-IP", "External-IP", "Port(s)"), wide("Selector")), _service),
+    "nodes": Table((*columns("Status", "Roles"), Column("Version"), *(wide(n) for n in _NODE_WIDE)), _node),
+    "namespaces": Table(columns("Status"), cells_of(lambda obj: (obj.get("status") or {}).get("phase", ""))),
+    "services": Table((*columns("Type", "Cluster-IP", "External-IP", "Port(s)"), wide("Selector")), _service),
     "configmaps": Table(
-        _columns("Data"), _of(lambda obj: len(obj.get("data") or ()) + len(obj.get("binaryData") or ()))
+        columns("Data"), cells_of(lambda obj: len(obj.get("data") or ()) + len(obj.get("binaryData") or ()))
     ),
     "secrets": Table(
-        _columns("Type", "Data"), _of(lambda obj: obj.get("type", ""), lambda obj: len(obj.get("data") or ()))
+        columns("Type", "Data"), cells_of(lambda obj: obj.get("type", ""), lambda obj: len(obj.get("data") or ()))
     ),
     "events": Table(
         (
@@ -249,11 +247,11 @@ CLUSTER: dict[str, Table] = {
         ),
         _event,
     ),
-    "endpoints": Table(_columns("Endpoints"), _endpoints),
-    "endpointslices.discovery.k8s.io": Table(_columns("AddressType", "Ports", "Endpoints"), _endpointslice),
+    "endpoints": Table(columns("Endpoints"), _endpoints),
+    "endpointslices.discovery.k8s.io": Table(columns("AddressType", "Ports", "Endpoints"), _endpointslice),
     "persistentvolumes": Table(
         (
-            *_columns(
+            *columns(
                 "Capacity",
                 "Access Modes",
                 "Reclaim Policy",
@@ -269,20 +267,20 @@ CLUSTER: dict[str, Table] = {
     ),
     "persistentvolumeclaims": Table(
         (
-            *_columns("Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass"),
+            *columns("Status", "Volume", "Capacity", "Access Modes", "StorageClass", "VolumeAttributesClass"),
             wide("VolumeMode"),
         ),
         _claim,
     ),
     "storageclasses.storage.k8s.io": Table(
-        _columns("Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion"), _storageclass
+        columns("Provisioner", "ReclaimPolicy", "VolumeBindingMode", "AllowVolumeExpansion"), _storageclass
     ),
     "csinodes.storage.k8s.io": Table(
-        _columns("Drivers"), _of(lambda obj: len((obj.get("spec") or {}).get("drivers", ())))
+        columns("Drivers"), cells_of(lambda obj: len((obj.get("spec") or {}).get("drivers", ())))
     ),
-    "poddisruptionbudgets.policy": Table(_columns("Min Available", "Max Unavailable", "Allowed Disruptions"), _budget),
+    "poddisruptionbudgets.policy": Table(columns("Min Available", "Max Unavailable", "Allowed Disruptions"), _budget),
     "priorityclasses.scheduling.k8s.io": Table(
-        (*_columns("Value", "Global-Default"), Column("PreemptionPolicy")),
+        (*columns("Value", "Global-Default"), Column("PreemptionPolicy")),
         lambda obj, now: [
             obj["metadata"]["name"],
             obj.get("value", 0),
@@ -291,16 +289,16 @@ CLUSTER: dict[str, Table] = {
             obj.get("preemptionPolicy", ""),
         ],
     ),
-    "leases.coordination.k8s.io": Table(_columns("Holder"), _of(_spec("holderIdentity"))),
-    "ingresses.networking.k8s.io": Table(_columns("Class", "Hosts", "Address", "Ports"), _ingress),
+    "leases.coordination.k8s.io": Table(columns("Holder"), cells_of(_spec("holderIdentity"))),
+    "ingresses.networking.k8s.io": Table(columns("Class", "Hosts", "Address", "Ports"), _ingress),
     "networkpolicies.networking.k8s.io": Table(
-        _columns("Pod-Selector"), _of(lambda obj: selector_text((obj.get("spec") or {}).get("podSelector")))
+        columns("Pod-Selector"), cells_of(lambda obj: selector_text((obj.get("spec") or {}).get("podSelector")))
     ),
     "rolebindings.rbac.authorization.k8s.io": _ROLE_BINDINGS,
     "clusterrolebindings.rbac.authorization.k8s.io": _ROLE_BINDINGS,
-    "resourceclaims.resource.k8s.io": Table(_columns("State"), _claim_of_devices),
-    "resourceslices.resource.k8s.io": Table(_columns("Node", "Driver", "Pool"), _slice),
-    "runtimeclasses.node.k8s.io": Table(_columns("Handler"), _of(lambda obj: obj.get("handler", ""))),
+    "resourceclaims.resource.k8s.io": Table(columns("State"), _claim_of_devices),
+    "resourceslices.resource.k8s.io": Table(columns("Node", "Driver", "Pool"), _slice),
+    "runtimeclasses.node.k8s.io": Table(columns("Handler"), cells_of(lambda obj: obj.get("handler", ""))),
     "customresourcedefinitions.apiextensions.k8s.io": Table(
         (NAME, Column("Created At", "date")),
         lambda obj, _now: [obj["metadata"]["name"], obj["metadata"].get("creationTimestamp", "")],

@@ -1,5 +1,6 @@
 """Tables, rows and cells, and the ways of writing ages and counts that kubectl's users know."""
 
+from collections.abc import Callable
 from typing import Any
 
 from moorage.apiserver.clock import parse_time
@@ -16,6 +17,20 @@ UNKNOWN = "<unknown>"
 def wide(name: str, kind: str = "string") -> Column:
     """A column that only `-o wide` shows."""
     return Column(name, kind, priority=1)
+
+
+def columns(*names: str) -> tuple[Column, ...]:
+    """Name, some columns, age."""
+    return (NAME, *(Column(name) for name in names), AGE)
+
+
+def cells_of(*read: Callable[[Json], Any]) -> Callable[[Json, float], list[Any]]:
+    """The cells of such columns, each read from the object."""
+
+    def cells(obj: Json, now: float) -> list[Any]:
+        return [obj["metadata"]["name"], *(each(obj) for each in read), age(obj, now)]
+
+    return cells
 
 
 def age(obj: Json, now: float) -> str:

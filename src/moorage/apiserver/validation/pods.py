@@ -57,6 +57,16 @@ def validate_pod_spec(spec: Json, path: str, faults: Faults) -> None:
     _validate_names(spec, path, faults)
     in_range(spec.get("activeDeadlineSeconds"), 1, 2**31 - 1, f"{path}.activeDeadlineSeconds", faults)
     one_of(spec.get("preemptionPolicy"), ("Never", "PreemptLowerPriority"), f"{path}.preemptionPolicy", faults)
+    if "schedulingGroup" in spec:
+        _validate_group(spec["schedulingGroup"], f"{path}.schedulingGroup", faults)
+
+
+def _validate_group(group: Json, path: str, faults: Faults) -> None:
+    name = group.get("podGroupName")
+    if name is None:
+        faults.invalid(f"{path}.podGroupName", None, "must specify one of: `podGroupName`")
+    elif problem := dns_subdomain(name):
+        faults.invalid(f"{path}.podGroupName", name, problem)
 
 
 def _validate_names(spec: Json, path: str, faults: Faults) -> None:

@@ -8,6 +8,7 @@ from moorage.objects import (
     PersistentVolumeClaimSource,
     PodResourceClaim,
     PodResourceClaimStatus,
+    SchedulingGroup,
     Struct,
     Toleration,
 )
@@ -34,6 +35,7 @@ class PodSpec(Struct, frozen=True):
     volumes: tuple[PodVolume, ...] = ()
     resource_claims: tuple[PodResourceClaim, ...] = ()
     tolerations: tuple[Toleration, ...] = ()
+    scheduling_group: SchedulingGroup | None = None
 
 
 class TerminatedState(Struct, frozen=True, gc=False):

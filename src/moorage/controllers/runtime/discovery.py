@@ -36,7 +36,7 @@ class _Version(Struct, frozen=True):
 
 
 class _Group(Struct, frozen=True):
-    preferred_version: _Version = _Version()
+    versions: tuple[_Version, ...] = ()
 
 
 class _GroupList(Struct, frozen=True):
@@ -44,19 +44,19 @@ class _GroupList(Struct, frozen=True):
 
 
 async def discover(client: Client) -> list[ServedResource]:
-    """All resources of the server, each in its preferred version; no subresources.
+    """All resources of the server, each in the first version of its group that has it; no subresources.
 
     A group that does not answer (its own server may be down) is left out. Raises ApiError when nothing does.
     """
     groups = msgspec.json.decode(await client.get("/apis"), type=_GroupList).groups
-    paths = ["/api/v1", *(f"/apis/{group.preferred_version.group_version}" for group in groups)]
-    lists = await asyncio.gather(*(_resources(client, path) for path in paths))
-    return [
-        ServedResource(_resource(entry, each.group_version), frozenset(entry.verbs))
-        for each in lists
-        for entry in each.resources
-        if "/" not in entry.name
-    ]
+    paths = ["/api/v1", *(f"/apis/{version.group_version}" for group in groups for version in group.versions)]
+    found: dict[tuple[str, str], ServedResource] = {}
+    for each in await asyncio.gather(*(_resources(client, path) for path in paths)):
+        for entry in each.resources:
+            if "/" not in entry.name:
+                resource = _resource(entry, each.group_version)
+                found.setdefault((resource.group, resource.plural), ServedResource(resource, frozenset(entry.verbs)))
+    return list(found.values())
 
 
 async def _resources(client: Client, path: str) -> _ResourceList:

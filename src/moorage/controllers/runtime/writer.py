@@ -63,11 +63,14 @@ class Writer:
         patched: Json = msgspec.json.decode(answer)
         return patched
 
-    async def remove_finalizer(self, item: Managed, finalizer: str) -> None:
-        """Let a built-in object go as far as one finalizer is concerned. One that is gone already is let go."""
+    async def remove_finalizer(self, item: Managed, finalizer: str, resource: Resource | None = None) -> None:
+        """Let a built-in object go as far as one finalizer is concerned. One that is gone already is let go.
+
+        `resource` says where it is served, for an object of which only the metadata is known.
+        """
         patch = {"metadata": {"$deleteFromPrimitiveList/finalizers": [finalizer]}}
         try:
-            await self.patch(item, patch, strategic=True)
+            await self.patch_resource(resource or resource_of(type(item)), item.metadata, patch, strategic=True)
         except NotFound:
             return
 
