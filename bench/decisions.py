@@ -10,8 +10,10 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from bench import clusters
+from moorage.attempt.placing import Placer
+from moorage.cluster import ClusterState
 from moorage.columns import Snapshot
-from moorage.engine import Engine, Failure, Placement, make_engine
+from moorage.engine import Failure, Placement, make_engine
 from moorage.objects import Pod
 
 
@@ -50,22 +52,23 @@ def measure(scenario: Scenario, nodes: int, *, repeats: int = 3) -> float:
 def _run(scenario: Scenario, nodes: int) -> float:
     snapshot = scenario.cluster(nodes)
     engine = make_engine(snapshot)
+    placer = Placer(cluster=ClusterState(snapshot), engine=engine)
     pods = clusters.infos(snapshot, scenario.pods(scenario.count + scenario.warm_up))
     for pod in pods[: scenario.warm_up]:
-        _decide(engine, engine.schedule(pod))
+        _place(placer, engine.schedule(pod))
     gc.collect()
     gc.freeze()
     started = time.process_time()
     for pod in pods[scenario.warm_up :]:
-        _decide(engine, engine.schedule(pod))
+        _place(placer, engine.schedule(pod))
     spent = time.process_time() - started
     gc.unfreeze()
     return spent / scenario.count * 1e6
 
 
-def _decide(engine: Engine, outcome: Placement | Failure) -> None:
+def _place(placer: Placer, outcome: Placement | Failure) -> None:
     if isinstance(outcome, Placement):
-        engine.place(outcome)
+        placer.reserve(outcome)
     elif outcome.nomination is None or not outcome.nomination.node_name:
         raise RuntimeError(f"the benchmark's pods must fit or preempt: {outcome.full_message}")
 
@@ -74,12 +77,13 @@ def fill(nodes: int, pods: int) -> float:
     """Seconds of CPU to decide and place so many pods of 20 classes on so many nodes."""
     snapshot = clusters.a_cluster(nodes)
     engine = make_engine(snapshot)
+    placer = Placer(cluster=ClusterState(snapshot), engine=engine)
     waiting = clusters.infos(snapshot, clusters.many_classes(pods, classes=20))
     gc.collect()
     gc.freeze()
     started = time.process_time()
     for pod in waiting:
-        _decide(engine, engine.schedule(pod))
+        _place(placer, engine.schedule(pod))
     spent = time.process_time() - started
     gc.unfreeze()
     return spent

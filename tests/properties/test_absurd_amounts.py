@@ -8,6 +8,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from moorage.attempt.placing import Placer
+from moorage.cluster import ClusterState
 from moorage.columns import NodeTable, PodInfo, Snapshot
 from moorage.config import parse_config
 from moorage.engine import Engine, Failure, Placement, make_engine
@@ -251,7 +253,7 @@ def test_a_score_out_of_range_hurts_only_where_the_node_fits(nodes: int) -> None
     for number in range(3):
         outcome = engine.schedule(engine.snapshot.info(a_pod(f"plain{number}").requests(cpu="1").build()))
         assert isinstance(outcome, Placement)
-        engine.place(outcome)
+        Placer(cluster=ClusterState(engine.snapshot), engine=engine).reserve(outcome)
     tolerant = a_pod("tolerant").tolerates().requests(cpu="1")
     failed = engine.schedule(engine.snapshot.info(tolerant.build()))
     assert isinstance(failed, Failure)

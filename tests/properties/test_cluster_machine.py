@@ -31,10 +31,14 @@ class ClusterMachine(RuleBasedStateMachine):
         snapshot = Snapshot()
         handle = Handle(snapshot, now=lambda: 0.0, random=Random(0))
         profiles = {"default-scheduler": ProfileHints({"Fit": None})}
-        self.queue = SchedulingQueue(profiles, PrioritySort(None, handle), snapshot.nominations, lambda: 0.0)
+        self.queue = SchedulingQueue(
+            profiles=profiles, queue_sort=PrioritySort(None, handle), nominations=snapshot.nominations, now=lambda: 0.0
+        )
         self.cluster = ClusterState(snapshot)
-        self.pod_events = PodEvents(self.cluster, self.queue, {"default-scheduler"}, lambda _uid: False)
-        self.node_events = NodeEvents(snapshot, self.queue)
+        self.pod_events = PodEvents(
+            cluster=self.cluster, queue=self.queue, profiles={"default-scheduler"}, reject_waiting=lambda _uid: False
+        )
+        self.node_events = NodeEvents(snapshot=snapshot, queue=self.queue)
 
     @rule(name=st.sampled_from(NODES), cpu=st.integers(1, 4))
     def set_node(self, name: str, cpu: int) -> None:

@@ -21,6 +21,8 @@ from tests.properties.random_clusters import (
     pod_traits,
 )
 
+from moorage.attempt.placing import Placer
+from moorage.cluster import ClusterState
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import parse_config
 from moorage.engine import Answers, Decision, Engine, Failure, Placement, Question, make_engine
@@ -285,7 +287,7 @@ def told_of(engine: Engine, pod: Any) -> tuple[object, ...]:
     outcome = engine.schedule(info)
     if isinstance(outcome, Failure):
         return outcome.message, outcome.post_filter_message, outcome.nomination
-    engine.place(outcome)
+    Placer(cluster=ClusterState(engine.snapshot), engine=engine).reserve(outcome)
     runner = engine.runner_of(info)
     runner.permit(outcome)
     return outcome.node_name, runner.profile.plugins["Dreamer"].drawn

@@ -23,6 +23,7 @@ from tests.properties.random_clusters import (
     pod_traits,
 )
 
+from moorage.cluster import ClusterState
 from moorage.columns import NodeTable, PodInfo, Snapshot
 from moorage.columns.changes import RowLog
 from moorage.config import Config, parse_config
@@ -91,6 +92,7 @@ class World:
         snapshot.nodes = NodeTable(capacity=2)
         snapshot.nodes.node_changes, snapshot.nodes.pod_rows = RowLog(keep=8), RowLog(keep=16)
         self.live = make_engine(snapshot, self.config, now=lambda: NOW)
+        self.state = ClusterState(snapshot)
         for name, traits in zip(NODE_NAMES, history.nodes, strict=False):
             self.set_node(name, traits)
 
@@ -129,7 +131,7 @@ class World:
         info = self.live.snapshot.info(pod)
         outcome = self.live.schedule(info)
         if isinstance(outcome, Placement):
-            self.placed[info.uid] = self.live.assume(info, outcome.node_name)
+            self.placed[info.uid] = self.state.assume(info, outcome.node_name)
 
     def place(self, pod: Pod, node_name: str) -> None:
         """Somebody else put a pod there, whether it fits or not and whether the node is there or not."""

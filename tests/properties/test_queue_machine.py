@@ -120,7 +120,9 @@ class QueueMachine(RuleBasedStateMachine):
             "Gate": [on(Resource.POD, Action.ADD, labelled_hint("Gate"))],
         }
         profile = ProfileHints(registrations, [("Gate", self.pre_enqueue)])
-        self.queue = SchedulingQueue({PROFILE: profile}, ByPriority(), Nominations(), lambda: self.time)
+        self.queue = SchedulingQueue(
+            profiles={PROFILE: profile}, queue_sort=ByPriority(), nominations=Nominations(), now=lambda: self.time
+        )
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
         return unresolvable("closed") if pod.name in self.closed else None

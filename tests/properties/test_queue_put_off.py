@@ -57,7 +57,13 @@ class Side:
         self.time = 1000.0
         self.index = PodIndex()
         profiles = {"default-scheduler": ProfileHints(REGISTERED)}
-        self.queue = SchedulingQueue(profiles, ByPriority(), Nominations(), lambda: self.time, puts_off=puts_off)
+        self.queue = SchedulingQueue(
+            profiles=profiles,
+            queue_sort=ByPriority(),
+            nominations=Nominations(),
+            now=lambda: self.time,
+            puts_off=puts_off,
+        )
         self.popped: list[QueuedPod] = []
 
     def pod(self, name: str, kind: str) -> PodInfo:

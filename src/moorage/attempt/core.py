@@ -53,10 +53,12 @@ class SchedulerCore:
         self.engine = make_engine(self.cluster.snapshot, config, registry=registry, seed=seed, now=world.now, host=host)
         self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
         self.queue = SchedulingQueue(
-            {name: profile_hints(profile, asks=bool(config.extenders)) for name, profile in self.profiles.items()},
-            next(iter(self.profiles.values())).at("queueSort")[0].plugin,
-            self.cluster.snapshot.nominations,
-            world.now,
+            profiles={
+                name: profile_hints(profile, asks=bool(config.extenders)) for name, profile in self.profiles.items()
+            },
+            queue_sort=next(iter(self.profiles.values())).at("queueSort")[0].plugin,
+            nominations=self.cluster.snapshot.nominations,
+            now=world.now,
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
             features=config.features,
@@ -102,13 +104,13 @@ class SchedulerCore:
             questions=questions,
         )
         self.pod_events = PodEvents(
-            self.cluster,
-            self.queue,
-            self.profiles,
-            self.held.reject,
+            cluster=self.cluster,
+            queue=self.queue,
+            profiles=self.profiles,
+            reject_waiting=self.held.reject,
             on_change=self.attempts.inquiries.pod_changed,
         )
-        self.node_events = NodeEvents(self.cluster.snapshot, self.queue)
+        self.node_events = NodeEvents(snapshot=self.cluster.snapshot, queue=self.queue)
 
     async def wind_up(self, seconds: float) -> None:
         """Take questions back, let bindings on the wire finish, undo the others, and all of them when time is up."""

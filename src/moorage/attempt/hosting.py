@@ -15,8 +15,8 @@ from moorage.attempt.underway import UnderWay
 from moorage.attempt.world import World
 from moorage.columns import PodInfo
 from moorage.errors import ApiError, MoorageError
-from moorage.framework.handle import WaitingPod
-from moorage.framework.writes import BoundElsewhere, NotDone, NotWritten, Unknown
+from moorage.framework.handle import ApiClient, WaitingPod
+from moorage.framework.writes import BoundElsewhere, NotDone, NotWritten, Unknown, aimed_at
 from moorage.objects import KubeObject
 from moorage.queue import SchedulingQueue
 
@@ -121,7 +121,7 @@ class PluginHost:
         With metadata.resourceVersion in the patch, somebody else's change meanwhile is a Conflict.
         """
         meta = item.metadata
-        answer = await self._world.patch(type(item), meta.name, meta.namespace, patch, subresource)
+        answer = await self._world.patch(type(item), meta.name, meta.namespace, aimed_at(item, patch), subresource)
         if isinstance(answer, NotDone):
             raise NotWritten(answer)
         return answer
@@ -133,7 +133,7 @@ class PluginHost:
             raise NotWritten(answer)
 
     @property
-    def client(self) -> Any:
+    def client(self) -> ApiClient:
         """An API client, for what the methods above do not offer; its writes are fenced and limited like theirs."""
         return self._world.client
 

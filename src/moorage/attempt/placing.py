@@ -40,24 +40,37 @@ class Placer:
 
     def place(self, placement: Placement) -> Placed | Failure:
         """Assume, Reserve, Permit; or a Failure, with everything undone."""
+        pod = placement.pod
+        try:
+            placed = self.reserve(placement)
+        except PluginError as problem:
+            return broken(pod, str(problem))
+        if isinstance(placed, Status):
+            return refused(pod, placed)
+        try:
+            refusal, placed.waits = placed.runner.permit(placement)
+        except PluginError as problem:
+            self.undo(placed)
+            return broken(pod, str(problem))
+        if refusal is not None:
+            self.undo(placed)
+            return refused(pod, refusal)
+        return placed
+
+    def reserve(self, placement: Placement) -> Placed | Status:
+        """Assume and Reserve alone. A refusal, or a plugin that breaks (PluginError), leaves nothing behind."""
         pod, node_name = placement.pod, placement.node_name
         runner = self._engine.runner_of(pod)
         assumed = self._cluster.assume(pod, node_name)
-        is_reserved = False
         try:
             refusal = runner.reserve(placement.state, pod, node_name)
-            if refusal is None:
-                is_reserved = True
-                refusal, waits = runner.permit(placement)
-                if refusal is None:
-                    return Placed(placement, assumed, runner, waits)
-            failure = refused(pod, refusal)
-        except PluginError as problem:
-            failure = broken(pod, str(problem))
-        if is_reserved:
-            runner.unreserve(placement.state, pod, node_name)
-        self._cluster.forget(pod.uid)
-        return failure
+        except PluginError:
+            self._cluster.forget(pod.uid)
+            raise
+        if refusal is not None:
+            self._cluster.forget(pod.uid)
+            return refusal
+        return Placed(placement, assumed, runner, {})
 
     def undo(self, placed: Placed, *, keep_room: bool = False) -> None:
         """Give back what `place` took, in reverse. The pod counts nowhere any more, unless its node was confirmed.

@@ -17,6 +17,7 @@ from moorage.attempt.world import Job, Observer, PodEvent, Promise
 from moorage.columns import PodInfo
 from moorage.engine import Failure, Placement
 from moorage.engine.asking import Answer, Broken, Extender, Question
+from moorage.framework.handle import ApiClient
 from moorage.framework.writes import BindAnswer, Bound, Done, NotDone, Refused, WriteAnswer
 from moorage.objects import Condition, KubeObject
 
@@ -279,7 +280,7 @@ class ScriptedWorld:
         return answer
 
     @property
-    def client(self) -> Any:
+    def client(self) -> ApiClient:
         """There is no API server here."""
         raise RuntimeError("this world has no API server: use the handle's typed reads and writes")
 

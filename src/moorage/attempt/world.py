@@ -13,6 +13,7 @@ from moorage.columns import PodInfo
 from moorage.engine import Failure, Placement
 from moorage.engine.asking import Answer, Extender, Question
 from moorage.errors import MoorageError
+from moorage.framework.handle import ApiClient
 from moorage.framework.writes import BindAnswer, Done, NotDone, WriteAnswer
 from moorage.objects import Condition, KubeObject
 
@@ -164,7 +165,7 @@ class World(Protocol):
         """Delete that very object."""
 
     @property
-    def client(self) -> Any:
+    def client(self) -> ApiClient:
         """An API client whose writes are fenced and limited like those above, for plugins that need more."""
 
     # Telling.

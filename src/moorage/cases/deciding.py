@@ -8,9 +8,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
+from moorage.attempt.placing import Placed, Placer
 from moorage.cases.claims import reserved_claims
 from moorage.cases.reading import as_case, read_config, read_gates, read_list, read_objects, read_text
 from moorage.cases.writing import CaseHost, MustWait, finish
+from moorage.cluster import ClusterState
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import with_gates
@@ -21,6 +23,7 @@ from moorage.engine.engine import default_registry, make_engine
 from moorage.errors import InputError
 from moorage.extender.waiting import WaitingExtenders
 from moorage.framework.registry import Registry
+from moorage.framework.status import Status
 from moorage.objects import KubeObject, Pod
 
 
@@ -53,6 +56,7 @@ class ScheduleCase:
         self._objects = SnapshotObjects(snapshot, objects)
         host = CaseHost(self._objects)
         self._engine = make_engine(snapshot, config, registry=registry, seed=seed, host=host, features=features)
+        self._placer = Placer(cluster=ClusterState(snapshot), engine=self._engine)
         self._extenders = (
             WaitingExtenders(config.extenders, trees, source="case.config")
             if ask_extenders and config.extenders
@@ -79,18 +83,18 @@ class ScheduleCase:
         return answers
 
     def _place(self, pod: PodInfo, node_name: str) -> dict[str, Any]:
-        placement = self._engine.reach(pod, node_name)
-        refusal = self._engine.place(placement)
-        if refusal is not None:
-            raise InputError(f"cannot be reserved on {node_name}: {refusal.message}", where=pod.key)
-        reserved = reserved_claims(placement.state)
+        placed = self._placer.reserve(self._engine.reach(pod, node_name))
+        if isinstance(placed, Status):
+            raise InputError(f"cannot be reserved on {node_name}: {placed.message}", where=pod.key)
+        reserved = reserved_claims(placed.placement.state)
         if self._binds:
-            reserved.update(self._bind(placement))
+            reserved.update(self._bind(placed))
         return reserved
 
-    def _bind(self, placement: Placement) -> dict[str, Any]:
+    def _bind(self, placed: Placed) -> dict[str, Any]:
         """Run PreBind of DynamicResources. Where it fails, the pod is nowhere again, and its claims are as before."""
-        plugin = self._engine.runner_of(placement.pod).profile.plugins.get("DynamicResources")
+        placement = placed.placement
+        plugin = placed.runner.profile.plugins.get("DynamicResources")
         work = plugin.pre_bind(placement.state, placement.pod, placement.node_name) if plugin is not None else None
         if work is None:
             return {}
@@ -101,8 +105,7 @@ class ScheduleCase:
             return {"waits": True}
         if refusal is None:
             return {}
-        self._engine.runner_of(placement.pod).unreserve(placement.state, placement.pod, placement.node_name)
-        self._engine.forget(placement.pod.bound_to(placement.node_name))
+        self._placer.undo(placed)
         self._objects.take_back()
         return {"bindError": f'running PreBind plugin "DynamicResources": {refusal.message}'}
 

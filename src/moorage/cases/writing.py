@@ -7,7 +7,7 @@ import msgspec
 
 from moorage.columns import PodInfo
 from moorage.errors import ApiError
-from moorage.framework.handle import WaitingPod
+from moorage.framework.handle import ApiClient, WaitingPod
 from moorage.objects import KubeObject, convert
 
 Kind = TypeVar("Kind", bound=KubeObject)
@@ -101,7 +101,7 @@ class CaseHost:
         self._objects.drop(item)
 
     @property
-    def client(self) -> Any:
+    def client(self) -> ApiClient:
         """There is none."""
         raise RuntimeError("a case has no API server that plugins could talk to")
 

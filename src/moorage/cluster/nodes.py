@@ -16,7 +16,7 @@ NODE_DELETE: Final = ClusterEvent(Resource.NODE, Action.DELETE)
 class NodeEvents:
     """Handles nodes as an informer tells them."""
 
-    def __init__(self, snapshot: Snapshot, queue: SchedulingQueue) -> None:
+    def __init__(self, *, snapshot: Snapshot, queue: SchedulingQueue) -> None:
         self._nodes = snapshot.nodes
         self._queue = queue
 

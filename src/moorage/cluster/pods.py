@@ -28,11 +28,11 @@ class PodEvents:
 
     def __init__(
         self,
+        *,
         cluster: ClusterState,
         queue: SchedulingQueue,
         profiles: Container[str],
         reject_waiting: Callable[[str], bool],
-        *,
         on_change: Callable[[str], None] = lambda _uid: None,
     ) -> None:
         self._cluster = cluster

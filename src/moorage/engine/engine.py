@@ -14,17 +14,16 @@ from moorage.engine.explaining import explain
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.profiles import build_profile
 from moorage.engine.runner import Runner
-from moorage.errors import InputError, PluginError
+from moorage.errors import InputError
 from moorage.framework.handle import Handle, Host
 from moorage.framework.registry import Registry
-from moorage.framework.status import Status
 from moorage.plugins import DEFAULT_PLUGINS, OWN_PLUGINS
 
 
 class Engine:
     """Schedules pods over one snapshot, which others keep current between cycles."""
 
-    def __init__(self, snapshot: Snapshot, runners: Mapping[str, Runner], random: Random) -> None:
+    def __init__(self, *, snapshot: Snapshot, runners: Mapping[str, Runner], random: Random) -> None:
         self.snapshot = snapshot
         self.runners = runners
         self._random = random
@@ -81,35 +80,6 @@ class Engine:
     def _upcoming(self, *, may_ask: bool) -> Answers:
         return Answers(self._next_seed, self._next_start, may_ask=may_ask)
 
-    # ------------------------------------------------------------------------------------------------ counting pods
-
-    def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
-        """Count the pod on the node from now on; returns it as it will be once bound."""
-        bound = pod.bound_to(node_name)
-        self.snapshot.nominations.forget(pod)
-        self.snapshot.nodes.add_pod(bound, node_name)
-        return bound
-
-    def forget(self, assumed: PodInfo) -> None:
-        """Undo `assume`."""
-        self.snapshot.nodes.remove_pod(assumed, assumed.spec.node_name)
-
-    def place(self, placement: Placement) -> Status | None:
-        """Assume and reserve; a Reserve plugin that refuses or breaks (PluginError) undoes both."""
-        assumed = self.assume(placement.pod, placement.node_name)
-        try:
-            refusal = self.runner_of(placement.pod).reserve(placement.state, placement.pod, placement.node_name)
-        except PluginError:
-            self.forget(assumed)
-            raise
-        if refusal is not None:
-            self.forget(assumed)
-        return refusal
-
-    def place_on(self, pod: PodInfo, node_name: str) -> Status | None:
-        """Place a pod on a node that was chosen without a cycle that could be placed (`decide` explains only)."""
-        return self.place(self.reach(pod, node_name))
-
     def reach(self, pod: PodInfo, node_name: str) -> Placement:
         """A placement on a node that was chosen without a cycle, to be placed."""
         cycle = Cycle(self.runner_of(pod), pod, self._upcoming(may_ask=False))
@@ -137,8 +107,11 @@ def make_engine(
         chance = CycleRandom(random.getrandbits(64))
         handle = Handle(snapshot, now=now, random=chance, host=host, features=config.features)
         built = build_profile(profile, registry, handle, percentage=config.percentage_of_nodes_to_score)
-        runners[profile.scheduler_name] = Runner(built, snapshot, chance=chance, extenders=extenders)
-    return Engine(snapshot, runners, random)
+        runner = Runner(profile=built, snapshot=snapshot, chance=chance, extenders=extenders)
+        # Plugins are made with the handle, the filters of plugins: here that ring is closed, once.
+        handle.open(filters=runner.filtering)
+        runners[profile.scheduler_name] = runner
+    return Engine(snapshot=snapshot, runners=runners, random=random)
 
 
 def default_registry() -> Registry:

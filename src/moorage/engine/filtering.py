@@ -52,7 +52,6 @@ class Filtering:
         self._asked_pre_filters = [one for one in profile.pre_filters if one.name not in kept]
         self._node_filters = [one for one in profile.filters if one.scope is Scope.NODE]
         self._extensions = [one for one in profile.pre_filters if isinstance(one.plugin, PreFilterExtensions)]
-        profile.configured.handle.serve_filters(self)
 
     # --------------------------------------------------------------------------------------------------- PreFilter
 

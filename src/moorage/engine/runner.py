@@ -26,7 +26,7 @@ class Runner:
     """Runs the synchronous points of a profile. Binding is the host's."""
 
     def __init__(
-        self, profile: Profile, snapshot: Snapshot, *, chance: CycleRandom, extenders: Sequence[Extender] = ()
+        self, *, profile: Profile, snapshot: Snapshot, chance: CycleRandom, extenders: Sequence[Extender] = ()
     ) -> None:
         self.profile = profile
         self.compiled = CompiledProfile(profile)

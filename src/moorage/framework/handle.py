@@ -61,6 +61,46 @@ class WaitingPod(Protocol):
         """This plugin ends the waiting: the pod goes back to the queue."""
 
 
+class ApiClient(Protocol):
+    """The API server by path and bytes, for what `Host` has no call for. Its writes go the way of all the others."""
+
+    async def get(
+        self, path: str, query: Mapping[str, str | int] | None = None, *, deadline: float | None = None
+    ) -> bytes:
+        """An object, or a page of a list. Like all of these it raises ApiError."""
+
+    async def post(
+        self, path: str, body: bytes, query: Mapping[str, str | int] | None = None, *, deadline: float | None = None
+    ) -> bytes:
+        """Make an object."""
+
+    async def put(
+        self, path: str, body: bytes, query: Mapping[str, str | int] | None = None, *, deadline: float | None = None
+    ) -> bytes:
+        """Replace an object."""
+
+    async def patch(
+        self,
+        path: str,
+        body: bytes,
+        query: Mapping[str, str | int] | None = None,
+        *,
+        content_type: str = "application/strategic-merge-patch+json",
+        deadline: float | None = None,
+    ) -> bytes:
+        """Change an object."""
+
+    async def delete(
+        self,
+        path: str,
+        body: bytes = b"",
+        query: Mapping[str, str | int] | None = None,
+        *,
+        deadline: float | None = None,
+    ) -> bytes:
+        """Delete an object."""
+
+
 class Host(Protocol):
     """What the process around the engine does for plugins: everything that reaches outside."""
 
@@ -104,8 +144,8 @@ class Host(Protocol):
         """Delete that very object. Raises ApiError."""
 
     @property
-    def client(self) -> Any:
-        """The API client (moorage.kube.Client) of the process, for PreBind, Bind and PostBind."""
+    def client(self) -> ApiClient:
+        """For what the methods above do not offer. Raises RuntimeError where there is no API server."""
 
 
 class Handle:
@@ -143,8 +183,9 @@ class Handle:
 
     @property
     def filters(self) -> FilterRunner:
-        """The filters of this profile."""
-        assert self._filters is not None, "a plugin may run filters only after its profile was built"
+        """The filters of this profile. Raises RuntimeError while its plugins are still being made."""
+        if self._filters is None:
+            raise RuntimeError("nothing runs yet: plugins may run filters while scheduling, not while being made")
         return self._filters
 
     @property
@@ -168,6 +209,7 @@ class Handle:
         """Called by the cycle that ends."""
         self._preempting = None
 
-    def serve_filters(self, filters: FilterRunner) -> None:
-        """Called once by the runner of the profile."""
+    def open(self, *, filters: FilterRunner) -> None:
+        """Called once, when the profile is complete: its plugins were made with this handle."""
+        assert self._filters is None, "a handle is opened once"
         self._filters = filters

@@ -11,9 +11,12 @@ NotDone
 └── Unknown          no answer was had: it may have been carried out
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from moorage.errors import ApiError
+from moorage.objects import KubeObject
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +77,9 @@ class NotWritten(ApiError):
     def __init__(self, answer: NotDone) -> None:
         super().__init__(answer.message, code=answer.code, reason=answer.reason)
         self.answer = answer
+
+
+def aimed_at(item: KubeObject, patch: Mapping[str, Any]) -> dict[str, Any]:
+    """The patch with the object's uid in it: the API server refuses it (409) for another that has taken the name."""
+    uid = item.metadata.uid
+    return {**patch, "metadata": {"uid": uid, **patch.get("metadata", {})}} if uid else dict(patch)

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from moorage.errors import ApiError
+from moorage.framework.writes import aimed_at
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import Client
 from moorage.objects import KubeObject, decode
@@ -51,7 +52,7 @@ class ClientObjects:
         """Merge into that very object; answers it as it now is."""
         meta = item.metadata
         path = resource_of(type(item)).path(meta.namespace, meta.name, subresource)
-        body = await self._client.patch(path, msgspec.json.encode(patch), content_type=MERGE_PATCH)
+        body = await self._client.patch(path, msgspec.json.encode(aimed_at(item, patch)), content_type=MERGE_PATCH)
         return decode(body, type(item))
 
     async def delete(self, item: KubeObject) -> None:

@@ -27,6 +27,7 @@ class Endpoint:
 
     def __init__(
         self,
+        *,
         serving: Serving,
         reviewer: Reviewer,
         health: Health,

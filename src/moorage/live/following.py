@@ -4,7 +4,8 @@ import gc
 from collections.abc import Callable, Iterable
 from typing import Any, Final
 
-from moorage.cluster import ClusterState, NodeEvents, ObjectEvents, PodEvents, PodSharing
+from moorage.cluster import NodeEvents, ObjectEvents, PodEvents, PodSharing
+from moorage.columns import ObjectStore
 from moorage.extender.keeping import KeptObjects
 from moorage.kube.informer import Informer
 from moorage.kube.transport import Client
@@ -46,10 +47,12 @@ class Informers:
 
     def __init__(
         self,
+        *,
         client: Client,
-        cluster: ClusterState,
+        objects: ObjectStore,
         queue: SchedulingQueue,
         pod_events: PodEvents,
+        node_events: NodeEvents,
         kinds: Iterable[type[KubeObject]],
         wake: Callable[[], None],
         kept: KeptObjects | None = None,
@@ -69,11 +72,11 @@ class Informers:
             self.pods.add_handler(whole_pods)
         if whole_nodes is not None:
             self.nodes.add_handler(whole_nodes)
-        self.nodes.add_handler(NodeEvents(cluster.snapshot, queue))
+        self.nodes.add_handler(node_events)
         self.all: list[Informer[Any]] = [self.nodes, self.pods]
         for kind in kinds:
             informer: Informer[Any] = Informer(client, kind, may_be_missing=True)
-            informer.add_handler(ObjectEvents(kind, cluster.snapshot.objects, queue))
+            informer.add_handler(ObjectEvents(kind, objects, queue))
             self.all.append(informer)
         for informer in self.all:
             informer.add_handler(Wakes(wake))

@@ -143,7 +143,9 @@ def _profiles(config: Config, registry: Registry) -> tuple[list[Profile], tuple[
     engine = make_engine(Snapshot(), config, registry=registry)
     profiles = [runner.profile for runner in engine.runners.values()]
     hints = {profile.scheduler_name: profile_hints(profile, asks=bool(config.extenders)) for profile in profiles}
-    queue = SchedulingQueue(hints, profiles[0].at("queueSort")[0].plugin, Nominations(), lambda: 0.0)
+    queue = SchedulingQueue(
+        profiles=hints, queue_sort=profiles[0].at("queueSort")[0].plugin, nominations=Nominations(), now=lambda: 0.0
+    )
     plugins = [item for profile in profiles for item in profile.plugins.items()]
     return profiles, needed_kinds(plugins, queue.registered_actions())
 

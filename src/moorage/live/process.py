@@ -106,7 +106,13 @@ async def run_until(options: Options, stopping: asyncio.Event) -> None:
         asyncio.get_running_loop().add_signal_handler(signal.SIGUSR2, log_state, scheduler)
         health = _health(scheduler, elector, stopping)
         exposition = Exposition(scheduler.metrics)
-        async with Endpoint(options.serving, Reviewer(client), health, exposition, options.document):
+        async with Endpoint(
+            serving=options.serving,
+            reviewer=Reviewer(client),
+            health=health,
+            exposition=exposition,
+            document=options.document,
+        ):
             living = _live(scheduler, elector, stopping, delay=options.config.delay_cache_until_active)
             watchdog = Watchdog(scheduler.plugins, count=scheduler.metrics.loop_blocks.inc)
             await _together(living, watchdog.run())

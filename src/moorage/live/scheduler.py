@@ -82,13 +82,14 @@ class Scheduler:
             (name, plugin) for profile in core.profiles.values() for name, plugin in profile.plugins.items()
         ]
         self.informers = Informers(
-            client,
-            core.cluster,
-            core.queue,
-            core.pod_events,
-            needed_kinds(self.plugins, core.queue.registered_actions()),
-            wakening.wake,
-            kept,
+            client=client,
+            objects=core.cluster.snapshot.objects,
+            queue=core.queue,
+            pod_events=core.pod_events,
+            node_events=core.node_events,
+            kinds=needed_kinds(self.plugins, core.queue.registered_actions()),
+            wake=wakening.wake,
+            kept=kept,
         )
         self.synced = asyncio.Event()
         # What others look at.

@@ -52,11 +52,11 @@ class SchedulingQueue:
 
     def __init__(
         self,
+        *,
         profiles: Mapping[str, ProfileHints],
         queue_sort: QueueSort | QueueSortByLess,
         nominations: Nominations,
         now: Callable[[], float],
-        *,
         initial_backoff: float = 1.0,
         max_backoff: float = 10.0,
         max_unschedulable: float = 300.0,

@@ -4,6 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from moorage.attempt.placing import Placer
+from moorage.cluster import ClusterState
 from moorage.columns import Snapshot
 from moorage.config import Config, Features, features_of, load_config, parse_config
 from moorage.config.gates import DEFAULT_VERSION
@@ -11,6 +13,7 @@ from moorage.engine import Engine, make_engine
 from moorage.engine.engine import default_registry
 from moorage.errors import PluginError
 from moorage.framework.registry import Registry, plugin_name
+from moorage.framework.status import Status
 from moorage.objects import KubeObject, Node, Pod, convert_object
 from moorage.testing.decided import Decided
 from moorage.testing.nodes import NodeBuilder
@@ -109,6 +112,8 @@ class Scheduler:
     def __init__(self, engine: Engine, nodes: Iterable[str]) -> None:
         #: The engine, for whatever this class does not offer.
         self.engine = engine
+        #: Takes places on nodes and gives them back.
+        self.placer = Placer(cluster=ClusterState(engine.snapshot), engine=engine)
         self._nodes = tuple(nodes)
 
     def decide(self, pod: PodBuilder | Pod) -> Decided:
@@ -125,9 +130,9 @@ class Scheduler:
     def _schedule(self, pod: Pod) -> Decided:
         decided = self.decide(pod)
         if decided.chosen:
-            refusal = self.engine.place_on(self.engine.snapshot.info(pod), decided.chosen)
-            if refusal is not None:
-                raise PluginError(refusal.plugin, "Reserve", refusal.message)
+            placed = self.placer.reserve(self.engine.reach(self.engine.snapshot.info(pod), decided.chosen))
+            if isinstance(placed, Status):
+                raise PluginError(placed.plugin, "Reserve", placed.message)
         return decided
 
 

@@ -52,7 +52,7 @@ def test_who_is_held_can_be_seen(rig: Rig) -> None:
 
 def test_objects_are_read_and_written_as_types(rig: Rig) -> None:
     node = a_node("a")
-    made = node.labels(kept="by the server").build()
+    made = node.labels(kept="by the server").metadata(uid="made").build()
     rig.world.answer = lambda request: Done() if isinstance(request, Delete) else made
     host, finish = host_of(rig), rig.world.time.finish
     assert finish(host.read(Node, "a")) is made
@@ -62,7 +62,7 @@ def test_objects_are_read_and_written_as_types(rig: Rig) -> None:
     assert rig.world.requests == [
         Read(Node, "a"),
         Create(node.build()),
-        Patch(Node, "a", "", {"metadata": {"labels": {"x": "y"}}}, "status"),
+        Patch(Node, "a", "", {"metadata": {"uid": "made", "labels": {"x": "y"}}}, "status"),
         Delete(made),
     ]
 

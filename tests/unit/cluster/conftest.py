@@ -25,14 +25,24 @@ class Fed:
             EventHint(ClusterEvent(resource, Action.ALL)) for resource in (Resource.POD, Resource.NODE)
         ]
         profiles = {"default-scheduler": ProfileHints({"Fit": every})}
-        self.queue = SchedulingQueue(profiles, PrioritySort(None, handle), self.snapshot.nominations, lambda: 0.0)
+        self.queue = SchedulingQueue(
+            profiles=profiles,
+            queue_sort=PrioritySort(None, handle),
+            nominations=self.snapshot.nominations,
+            now=lambda: 0.0,
+        )
         #: What the queue was told: the event, and whom it was about.
         self.moves: list[tuple[str, str]] = []
         #: Pods that are held at Permit.
         self.held: set[str] = set()
         self._listen()
-        self.pods = PodEvents(self.cluster, self.queue, {"default-scheduler"}, self.held.__contains__)
-        self.nodes = NodeEvents(self.snapshot, self.queue)
+        self.pods = PodEvents(
+            cluster=self.cluster,
+            queue=self.queue,
+            profiles={"default-scheduler"},
+            reject_waiting=self.held.__contains__,
+        )
+        self.nodes = NodeEvents(snapshot=self.snapshot, queue=self.queue)
 
     def _listen(self) -> None:
         move = self.queue.move_on_event

@@ -17,10 +17,10 @@ def group(priority: int = 0, parent: str = "") -> PodGroup:
 def test_a_group_queues_its_pods_and_leaves_them_incomplete_when_it_goes() -> None:
     snapshot = Snapshot()
     queue = SchedulingQueue(
-        {"default-scheduler": ProfileHints({"Gang": [on(Resource.POD_GROUP, Action.ALL)]})},
-        PrioritySort(None, None),  # type: ignore[arg-type]  # it wants neither
-        snapshot.nominations,
-        lambda: 0.0,
+        profiles={"default-scheduler": ProfileHints({"Gang": [on(Resource.POD_GROUP, Action.ALL)]})},
+        queue_sort=PrioritySort(None, None),  # type: ignore[arg-type]  # it wants neither
+        nominations=snapshot.nominations,
+        now=lambda: 0.0,
         features=features_of("1.37", {"GenericWorkload": True}),
         holds_groups=True,
     )

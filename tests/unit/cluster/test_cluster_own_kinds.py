@@ -143,7 +143,10 @@ def queue_of(plugin: Any, hints: Sequence[EventHint] | None) -> SchedulingQueue:
     handle = Handle(Snapshot(), now=lambda: 0.0, random=Random(0))
     profile = ProfileHints({"Harbor": hints}, [("Harbor", plugin.pre_enqueue)])
     return SchedulingQueue(
-        {"default-scheduler": profile}, PrioritySort(None, handle), handle.snapshot.nominations, lambda: 0.0
+        profiles={"default-scheduler": profile},
+        queue_sort=PrioritySort(None, handle),
+        nominations=handle.snapshot.nominations,
+        now=lambda: 0.0,
     )
 
 
@@ -194,7 +197,9 @@ def test_a_pod_that_comes_wakes_its_siblings() -> None:
         def pre_enqueue(self, _pod: PodInfo) -> None: ...
 
     queue = queue_of(Gang(), [on(Resource.UNSCHEDULABLE_POD, Action.ADD)])
-    pods = PodEvents(ClusterState(Snapshot()), queue, {"default-scheduler"}, lambda _uid: False)
+    pods = PodEvents(
+        cluster=ClusterState(Snapshot()), queue=queue, profiles={"default-scheduler"}, reject_waiting=lambda _uid: False
+    )
     pods.added(a_pod("one").build())
     queued = queue.pop()
     assert queued is not None

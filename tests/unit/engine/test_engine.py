@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from moorage.cluster import ClusterState
 from moorage.columns import Snapshot
 from moorage.engine import Engine, Failure, Placement, make_engine
 from moorage.engine.cycle import NO_NODES
@@ -180,7 +181,7 @@ def test_a_broken_promise_is_forgotten(node: Any) -> None:
 def test_an_assumed_pod_waits_no_longer() -> None:
     node, waiting = CROWDED
     engine = Cluster(node, waiting).scheduler().engine
-    engine.assume(engine.snapshot.info(waiting.build()), "n")
+    ClusterState(engine.snapshot).assume(engine.snapshot.info(waiting.build()), "n")
     assert len(engine.snapshot.nominations) == 0
 
 
@@ -189,11 +190,12 @@ def test_an_assumed_pod_waits_no_longer() -> None:
 
 def test_assumed_pods_count_until_they_are_forgotten() -> None:
     engine = Cluster(a_node("n").allocatable(cpu="1")).scheduler().engine
+    cluster = ClusterState(engine.snapshot)
     pod = a_pod("a").requests(cpu="1")
-    assumed = engine.assume(engine.snapshot.info(pod.build()), "n")
+    assumed = cluster.assume(engine.snapshot.info(pod.build()), "n")
     assert assumed.spec.node_name == "n"
     assert isinstance(schedule(engine, a_pod("b").requests(cpu="1")), Failure)
-    engine.forget(assumed)
+    cluster.forget(assumed.uid)
     assert placed(engine, a_pod("b").requests(cpu="1")) == "n"
 
 

@@ -4,6 +4,8 @@ from collections.abc import Callable
 
 import pytest
 
+from moorage.attempt.placing import Placer
+from moorage.cluster import ClusterState
 from moorage.engine import Engine, Failure, Placement
 from moorage.engine.filtering import Filtering
 from moorage.framework import PostFilterAnswer, unschedulable
@@ -60,7 +62,7 @@ def test_what_changes_no_verdict_touches_nothing(searches: list[str]) -> None:
     engine.snapshot.nodes.set_node(a_node("a").allocatable(cpu="4").labels(new="label").build())
     small = engine.schedule(engine.snapshot.info(a_pod("small").requests(cpu="1").priority(7).build()))
     assert isinstance(small, Placement)
-    engine.place(small)
+    Placer(cluster=ClusterState(engine.snapshot), engine=engine).reserve(small)
     fail(engine, named(LARGE, "second"))
     assert searches == ["first"]
 
@@ -100,7 +102,7 @@ def test_where_others_could_make_room_every_pod_that_moves_counts(searches: list
     urgent = LARGE.priority(5)
     fail(engine, named(urgent, "first"))
     fail(engine, named(urgent, "second"))
-    engine.assume(engine.snapshot.info(a_pod("other").build()), "b")
+    ClusterState(engine.snapshot).assume(engine.snapshot.info(a_pod("other").build()), "b")
     fail(engine, named(urgent, "third"))
     assert searches == ["first", "third"]
 

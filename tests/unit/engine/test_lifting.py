@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from moorage.cluster import ClusterState
 from moorage.framework import (
     Code,
     CycleState,
@@ -114,7 +115,7 @@ def test_a_kept_filter_is_asked_again_only_about_what_changed(scope: Scope, touc
     asked.clear()
     engine.schedule(info)
     assert asked == []
-    engine.assume(info, "n1")
+    ClusterState(engine.snapshot).assume(info, "n1")
     engine.schedule(info)
     assert asked == touched
     asked.clear()

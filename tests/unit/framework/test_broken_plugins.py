@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from moorage.attempt.placing import Placed, Placer
+from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
 from moorage.engine import Engine, Failure, Placement
 from moorage.errors import InputError, PluginError
@@ -19,6 +21,7 @@ from moorage.framework import (
     unschedulable,
     wait,
 )
+from moorage.framework.status import Status
 from moorage.testing import Cluster, Scheduler, a_node, a_pod
 
 #: More than the few rows for which the one-node form is asked anyway.
@@ -268,6 +271,11 @@ class Reserving:
         self.calls.append(f"unreserve {node_name}")
 
 
+def reserve(engine: Engine) -> Placed | Status:
+    placer = Placer(cluster=ClusterState(engine.snapshot), engine=engine)
+    return placer.reserve(engine.reach(info(engine), "n"))
+
+
 def reserving(answer: Callable[..., Any], unreserve: Callable[..., Any] = ignored) -> tuple[Engine, Reserving]:
     broken = plugin(reserve=answer, unreserve=unreserve)
     engine = Cluster(a_node("n")).scheduler(plugins=[Reserving, broken]).engine
@@ -277,8 +285,8 @@ def reserving(answer: Callable[..., Any], unreserve: Callable[..., Any] = ignore
 
 def test_a_refused_reserve_undoes_everything() -> None:
     engine, noted = reserving(give(unschedulable("taken")))
-    refusal = engine.place_on(info(engine), "n")
-    assert refusal is not None
+    refusal = reserve(engine)
+    assert isinstance(refusal, Status)
     assert (refusal.plugin, refusal.reasons) == ("Broken", ("taken",))
     assert noted.calls == ["reserve n", "unreserve n"]
     assert engine.snapshot.nodes[0].pods == {}
@@ -287,14 +295,14 @@ def test_a_refused_reserve_undoes_everything() -> None:
 def test_a_broken_reserve_undoes_everything() -> None:
     engine, noted = reserving(raising)
     with pytest.raises(PluginError, match='running Reserve plugin "Broken": ZeroDivisionError: by zero'):
-        engine.place_on(info(engine), "n")
+        reserve(engine)
     assert noted.calls == ["reserve n", "unreserve n"]
     assert engine.snapshot.nodes[0].pods == {}
 
 
 def test_a_broken_unreserve_keeps_nobody_else_from_it(caplog: pytest.LogCaptureFixture) -> None:
     engine, noted = reserving(give(unschedulable("taken")), raising)
-    engine.place_on(info(engine), "n")
+    reserve(engine)
     assert noted.calls == ["reserve n", "unreserve n"]
     assert 'Unreserve plugin "Broken"' in caplog.text
 

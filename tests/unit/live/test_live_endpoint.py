@@ -74,7 +74,13 @@ async def serving(**options: Any) -> AsyncIterator[Served]:
     cluster, health = Cluster(), Health()
     settings = Serving(address="127.0.0.1", port=port, **options)
     document = {"kind": "KubeSchedulerConfiguration"}
-    async with Endpoint(settings, Reviewer(cluster), health, Exposition(SchedulerMetrics()), document) as endpoint:
+    async with Endpoint(
+        serving=settings,
+        reviewer=Reviewer(cluster),
+        health=health,
+        exposition=Exposition(SchedulerMetrics()),
+        document=document,
+    ) as endpoint:
         assert endpoint.port == port
         yield Served(port, cluster, health)
 
@@ -128,14 +134,26 @@ async def test_paths_can_be_opened_and_closed() -> None:
 async def test_a_port_that_is_taken_is_named() -> None:
     async with serving() as served:
         settings = Serving(address="127.0.0.1", port=served.port)
-        second = Endpoint(settings, Reviewer(served.cluster), Health(), Exposition(SchedulerMetrics()), {})
+        second = Endpoint(
+            serving=settings,
+            reviewer=Reviewer(served.cluster),
+            health=Health(),
+            exposition=Exposition(SchedulerMetrics()),
+            document={},
+        )
         with pytest.raises(InputError, match=f"--secure-port {served.port}: cannot listen"):
             await second.__aenter__()
 
 
 async def test_port_0_serves_nothing() -> None:
     settings = Serving(port=0)
-    async with Endpoint(settings, Reviewer(Cluster()), Health(), Exposition(SchedulerMetrics()), {}) as endpoint:
+    async with Endpoint(
+        serving=settings,
+        reviewer=Reviewer(Cluster()),
+        health=Health(),
+        exposition=Exposition(SchedulerMetrics()),
+        document={},
+    ) as endpoint:
         assert endpoint.port == 0
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import msgspec
 import pytest
 
+from moorage.cluster import ClusterState
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import parse_config
 from moorage.engine import Placement
@@ -133,9 +134,10 @@ def test_a_warm_node_that_does_not_fit_is_no_obstacle() -> None:
 def test_what_was_decided_and_never_ran_leaves_nothing_warm() -> None:
     town = Town()
     info = town.snapshot.info(warm("db-0").build())
-    assumed = town.engine.assume(info, "b")
+    cluster = ClusterState(town.snapshot)
+    assumed = cluster.assume(info, "b")
     town.best(a_pod("anybody"))
-    town.engine.forget(assumed)
+    cluster.forget(assumed.uid)
     assert town.best(warm("db-0")) == NAMES
 
 

@@ -106,7 +106,9 @@ class World:
         """A queue with one profile. Without registrations, plugin `Fit` wants to hear of new nodes."""
         known = {"Fit": [on(Resource.NODE, Action.ADD)]} if registrations is None else registrations
         profiles = {"default-scheduler": ProfileHints(known, pre_enqueue)}
-        return SchedulingQueue(profiles, ByPriority(), self.nominations, self.now, **options)
+        return SchedulingQueue(
+            profiles=profiles, queue_sort=ByPriority(), nominations=self.nominations, now=self.now, **options
+        )
 
     def rejected(self, queue: SchedulingQueue, *names: str, plugins: Sequence[str] = ("Fit",)) -> list[QueuedPod]:
         """Pods that were added, tried and rejected by these plugins."""

@@ -210,7 +210,7 @@ def test_profiles_have_their_own_hints(world: "World") -> None:
     }
     from_one = world.pod("from-one", profile="one")
     from_two = world.pod("from-two", profile="two")
-    queue = SchedulingQueue(profiles, _Fifo(), world.nominations, world.now)
+    queue = SchedulingQueue(profiles=profiles, queue_sort=_Fifo(), nominations=world.nominations, now=world.now)
     for pod in (from_one, from_two):
         queue.add(pod)
         queued = queue.pop()

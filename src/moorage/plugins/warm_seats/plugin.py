@@ -27,6 +27,7 @@ logger = logging.getLogger(__name__)
 _WARM = "WarmSeats"
 _SCHEDULED: Final = re.compile(r"Successfully assigned \S+ to (\S+)")
 _PAGE, _MOST_PAGES = 500, 20
+_OF_BOUND_PODS = "reason=Scheduled,involvedObject.kind=Pod"
 
 HIT, MISS, COLD = "hit", "miss", "cold"
 
@@ -138,7 +139,7 @@ class WarmSeats:
         continuation, known = "", 0
         try:
             for _ in range(_MOST_PAGES):
-                query = {"fieldSelector": "reason=Scheduled,involvedObject.kind=Pod", "limit": _PAGE}
+                query: dict[str, str | int] = {"fieldSelector": _OF_BOUND_PODS, "limit": _PAGE}
                 if continuation:
                     query["continue"] = continuation
                 page = msgspec.json.decode(await self._handle.host.client.get("/api/v1/events", query))

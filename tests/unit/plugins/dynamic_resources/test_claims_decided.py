@@ -5,6 +5,8 @@ from typing import Any
 import pytest
 from tests.unit.plugins.dynamic_resources.builders import a_claim, a_class, a_request, a_slice, allocated
 
+from moorage.attempt.placing import Placed, Placer
+from moorage.cluster import ClusterState
 from moorage.columns import Snapshot
 from moorage.engine import Failure, Placement, make_engine
 from moorage.engine.engine import Engine
@@ -27,7 +29,8 @@ def schedule(engine: Engine, pod: PodBuilder, *objects: KubeObject) -> Placement
         engine.snapshot.objects.set(item)
     outcome = engine.schedule(engine.snapshot.info(pod.build()))
     if isinstance(outcome, Placement):
-        assert engine.place(outcome) is None
+        placed = Placer(cluster=ClusterState(engine.snapshot), engine=engine).reserve(outcome)
+        assert isinstance(placed, Placed)
     return outcome
 
 
@@ -100,10 +103,12 @@ def test_what_is_reserved_is_not_given_twice() -> None:
 
 def test_an_undone_reservation_frees_its_devices() -> None:
     engine = engine_of(a_class(), a_slice("pool", "d0"), a_claim("c"), a_claim("d"))
-    outcome = schedule(engine, pod_with("c"))
-    assert isinstance(outcome, Placement)
-    engine.runner_of(outcome.pod).unreserve(outcome.state, outcome.pod, outcome.node_name)
-    engine.forget(outcome.pod.bound_to(outcome.node_name))
+    placer = Placer(cluster=ClusterState(engine.snapshot), engine=engine)
+    placement = engine.schedule(engine.snapshot.info(pod_with("c").build()))
+    assert isinstance(placement, Placement)
+    placed = placer.reserve(placement)
+    assert isinstance(placed, Placed)
+    placer.undo(placed)
     assert names(reserved(schedule(engine, pod_with("d", name="q")))[0]) == ["one:d0"]
 
 
