@@ -87,8 +87,9 @@ class Attempts:
         if self._cluster.is_assumed(pod.uid):
             self._queue.done(pod.uid)
             return
-        started = self._world.now()
-        self._decide(queued, pod, self._engine.begin(), started)
+        if self.inquiries.puts_off(queued, pod):
+            return
+        self._decide(queued, pod, self._engine.begin(), self._world.now())
 
     def _go_on(self, inquiry: Inquiry, answer: Answer) -> None:
         """An extender has answered: decide again, on the cluster as it now is."""

@@ -178,9 +178,19 @@ class Cycle:
         """Those of the rows that extenders allow."""
         if not len(rows):
             return rows
-        row_of = {self._nodes.infos[row].name: row for row in rows.tolist()}
-        allowed = inquiry.filter(list(row_of))
-        return np.array([row_of[name] for name in allowed], dtype=np.intp)
+        names = self._names(rows)
+        return self._rows_of(inquiry.filter(names), names, rows)
+
+    def _names(self, rows: Rows) -> list[str]:
+        infos = self._nodes.infos
+        return [infos[row].name for row in rows.tolist()]
+
+    def _rows_of(self, left: list[str], names: list[str], rows: Rows) -> Rows:
+        """The rows of the names that are left of those that stand in `rows`."""
+        if left is names:
+            return rows
+        row_of = self._nodes.row_of
+        return np.array([row_of[name] for name in left], dtype=np.intp)
 
     # ----------------------------------------------------------------------------------------------------- choosing
 
@@ -188,16 +198,16 @@ class Cycle:
         """Score the rows that fit and take one of the best."""
         extra: Extra | None = None
         if self._inquiry is not None and len(rows) > 1:
-            row_of = {self._nodes.infos[row].name: row for row in rows.tolist()}
-            extra = self._inquiry.prioritize(list(row_of))
-            rows = np.array([row_of[name] for name in extra.nodes], dtype=np.intp)
+            names = self._names(rows)
+            extra = self._inquiry.prioritize(names)
+            rows = self._rows_of(extra.nodes, names, rows)
         if len(rows) == 1 and self._witness is None:
             return self._placed(int(rows[0]), 1)
         totals = self._totals(rows, {} if extra is None else extra.scores)
         best = best_rows(rows, totals)
-        if extra is not None:
+        if extra is not None and extra.named is not None:
             # Nodes that some extender spoke of win a tie against those that none did.
-            spoken_of = rows[(totals == totals.max()) & np.array(extra.named)]
+            spoken_of = rows[(totals == totals.max()) & extra.named]
             best = spoken_of if len(spoken_of) else best
         return self._placed(self._one_of(best), len(rows))
 

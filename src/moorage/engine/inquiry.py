@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from moorage.columns import NodeTable, PodInfo
+from moorage.columns.table import Mask
 from moorage.engine.asking import (
     MAX_EXTENDER_SCORE,
     Answer,
@@ -39,11 +40,11 @@ class Stale(DecisionEnds):
 
 
 class Extra(NamedTuple):
-    """What each extender adds to the scores of some nodes, and which of these nodes any of them named."""
+    """What each extender adds to the scores of some nodes, and which of these nodes any of them named: mostly all."""
 
     nodes: list[str]
     scores: dict[str, Scores]
-    named: list[bool]
+    named: Mask | None
 
 
 class Inquiry:
@@ -98,8 +99,7 @@ class Inquiry:
                 continue
             asked, answer = given
             assert isinstance(asked, FilterQuestion)
-            known = set(asked.nodes)
-            heard = [name for name in nodes if name in known]
+            heard = _asked_about(asked.nodes, nodes)
             unheard = unheard or len(heard) < len(nodes)
             nodes = heard
             if isinstance(answer, Broken):
@@ -116,12 +116,12 @@ class Inquiry:
         return nodes
 
     def _allowed(self, nodes: list[str], answer: FilterAnswer) -> list[str]:
-        for name in nodes:
+        for name in nodes if answer.unresolvable or answer.failed else ():
             if name in answer.unresolvable:
                 self.refusals[name] = unresolvable(answer.unresolvable[name])
             elif name in answer.failed:
                 self.refusals[name] = unschedulable(answer.failed[name])
-        return [name for name in nodes if name in answer.passed]
+        return nodes if answer.passed.issuperset(nodes) else [name for name in nodes if name in answer.passed]
 
     # --------------------------------------------------------------------------------------------------- prioritize
 
@@ -137,23 +137,25 @@ class Inquiry:
             else:
                 asked, answer = given
                 assert isinstance(asked, PrioritizeQuestion)
-                known = set(asked.nodes)
-                heard = [name for name in nodes if name in known]
+                heard = _asked_about(asked.nodes, nodes)
                 if not heard:
                     self._start_again()
                 nodes = heard or nodes
                 scores = answer.scores if isinstance(answer, PrioritizeAnswer) else {}
         # Without a verb for it an extender scores every node 0: it makes no difference, but it names them all.
         all_named = any(not one.prioritizes for one in self._interested)
-        named = [all_named] * len(nodes)
+        named: Mask = np.zeros(len(nodes), dtype=bool)
         added: dict[str, Scores] = {}
         for extender in asked_now:
             of_node = scores.get(extender.place, {})
-            unit = extender.weight * (MAX_SCORE // MAX_EXTENDER_SCORE)
-            of_all = np.array([wrapped(of_node.get(name, 0) * unit) for name in nodes], dtype=np.int64)
+            unit = wrapped(extender.weight * (MAX_SCORE // MAX_EXTENDER_SCORE))
+            # 64 bits, in which products and sums come back in at the other end, as in Go.
+            of_all = np.array([of_node.get(name, 0) for name in nodes], dtype=np.int64) * np.int64(unit)
             added[extender.name] = added[extender.name] + of_all if extender.name in added else of_all
-            named = [known or name in of_node for known, name in zip(named, nodes, strict=True)]
-        return Extra(nodes, added, named)
+            all_named = all_named or all(map(of_node.__contains__, nodes))
+            if not all_named:
+                named |= np.array([name in of_node for name in nodes])
+        return Extra(nodes, added, None if all_named else named)
 
     # ------------------------------------------------------------------------------------------------------ preempt
 
@@ -217,6 +219,14 @@ class Inquiry:
         """End the decision if it ended before, and somebody caught it on the way."""
         if self._ended is not None:
             raise self._ended
+
+
+def _asked_about(asked: Sequence[str], nodes: list[str]) -> list[str]:
+    """Those of the nodes that the question was about: mostly all."""
+    if len(asked) == len(nodes) and list(asked) == nodes:
+        return nodes
+    known = set(asked)
+    return [name for name in nodes if name in known]
 
 
 def _is_promise(question: Question) -> bool:

@@ -24,6 +24,7 @@ from moorage.kube.credentials import ClientCertificate
 from moorage.kube.errors import AnswerTooLong, DeadlineExceeded
 from moorage.kube.http1 import Pool
 from moorage.kube.tls import client_context
+from moorage.values.int64 import wrapped
 
 T = TypeVar("T")
 
@@ -198,12 +199,13 @@ def _filtered(answer: bytes, nodes: NodesInQuestion) -> FilterAnswer:
     elif result.nodes is not None:
         passed = wire.names_of(result.nodes.items or ())
     asked = set(nodes.names)
-    for name in passed:
-        if name not in asked:
-            raise wire.WireError(f'claims a filtered node "{name}" which is not found in the input node list')
+    kept = frozenset(passed)
+    if not kept <= asked:
+        stranger = next(name for name in passed if name not in asked)
+        raise wire.WireError(f'claims a filtered node "{stranger}" which is not found in the input node list')
     unresolvable = _about(asked, result.failed_and_unresolvable_nodes)
     failed = {name: text for name, text in _about(asked, result.failed_nodes).items() if name not in unresolvable}
-    return FilterAnswer(frozenset(passed), failed, unresolvable)
+    return FilterAnswer(kept, failed, unresolvable)
 
 
 def _about(asked: Collection[str], reasons: Mapping[str, str] | None) -> dict[str, str]:
@@ -212,10 +214,14 @@ def _about(asked: Collection[str], reasons: Mapping[str, str] | None) -> dict[st
 
 def _scores(answer: bytes, nodes: NodesInQuestion) -> dict[str, int]:
     asked = set(nodes.names)
-    scores: dict[str, int] = {}
-    for priority in wire.read_priorities(answer):
+    priorities = wire.read_priorities(answer)
+    scores = {priority.host: priority.score for priority in priorities}
+    if len(scores) == len(priorities) and scores.keys() <= asked:
+        return scores
+    scores = {}
+    for priority in priorities:
         if priority.host in asked:
-            scores[priority.host] = scores.get(priority.host, 0) + priority.score
+            scores[priority.host] = wrapped(scores.get(priority.host, 0) + priority.score)
     return scores
 
 

@@ -5,15 +5,20 @@ lists and maps are null. Before 1.17 the names were lower case, and Go reads the
 nodes inside are whole objects in Kubernetes' camelCase, without kind and apiVersion, and stay undecoded here.
 """
 
+import contextlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
 
 from moorage.errors import MoorageError
+from moorage.values.int64 import HIGHEST, LOWEST
 
 T = TypeVar("T")
+
+#: What Go has room for: a larger number is no number of this protocol.
+Int64 = Annotated[int, msgspec.Meta(ge=LOWEST, le=HIGHEST)]
 
 #: JSON text of a whole object.
 RawObject = msgspec.Raw
@@ -57,8 +62,8 @@ class FilterResult(Message, frozen=True):
 class HostPriority(Message, frozen=True, gc=False):
     """A node's score, 0 to 10."""
 
-    host: str = msgspec.field(default="", name="Host")
-    score: int = msgspec.field(default=0, name="Score")
+    host: str = msgspec.field(name="Host")
+    score: Int64 = msgspec.field(name="Score")
 
 
 class MetaPod(Message, frozen=True, gc=False):
@@ -160,14 +165,11 @@ def read_filter_result(body: bytes) -> FilterResult:
 
 def read_priorities(body: bytes) -> list[HostPriority]:
     """Read an extender's scores. Raises WireError."""
-    try:
-        priorities = msgspec.json.decode(body, type=list[HostPriority])
-        if all(priority.host for priority in priorities):
-            return priorities
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
-        pass
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return msgspec.json.decode(body, type=list[HostPriority])
+    # Names in another case, something left out, or no scores at all.
     entries = [_members(entry) for entry in _decoded(body, list[msgspec.Raw] | None) or ()]
-    return [HostPriority(_member(entry, "host", str, ""), _member(entry, "score", int, 0)) for entry in entries]
+    return [HostPriority(_member(entry, "host", str, ""), _member(entry, "score", Int64, 0)) for entry in entries]
 
 
 def read_preemption_result(body: bytes) -> PreemptionResult:
@@ -229,7 +231,7 @@ def _texts(values: list[str | None] | None) -> list[str] | None:
 def _victims(raw: msgspec.Raw) -> Victims:
     members = _members(raw)
     pods = _member(members, "pods", list[msgspec.Raw] | None, None)
-    return Victims(pods, _member(members, "numpdbviolations", int, 0))
+    return Victims(pods, _member(members, "numpdbviolations", Int64, 0))
 
 
 def _read_meta_victims(members: Mapping[str, msgspec.Raw]) -> dict[str, MetaVictims] | None:
@@ -242,7 +244,7 @@ def _meta_victims(raw: msgspec.Raw) -> MetaVictims:
     pods = _member(members, "pods", list[msgspec.Raw] | None, None) or []
     return MetaVictims(
         [MetaPod(_member(_members(pod), "uid", str, "")) for pod in pods],
-        _member(members, "numpdbviolations", int, 0),
+        _member(members, "numpdbviolations", Int64, 0),
     )
 
 

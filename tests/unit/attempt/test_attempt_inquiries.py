@@ -7,7 +7,8 @@ from tests.unit.attempt.conftest import Rig
 
 from moorage.attempt.inquiries import MOST_ASKING, MOST_PUT_OFF
 from moorage.attempt.scripted import Ask, Bind, BindThrough
-from moorage.engine.asking import Answer, Broken, FilterAnswer, PrioritizeAnswer
+from moorage.columns import PodInfo
+from moorage.engine.asking import Answer, Answers, Broken, FilterAnswer, PrioritizeAnswer
 from moorage.framework.writes import Bound, BoundElsewhere, Refused
 from moorage.objects import Pod
 from moorage.testing import a_node, a_pod
@@ -24,7 +25,7 @@ def rig_with(*extenders: dict[str, Any], nodes: str = "ab") -> Rig:
     rig = Rig(extenders=list(extenders))
     rig.later = lambda request: isinstance(request, Ask)
     for name in nodes:
-        rig.node(a_node(name).allocatable(cpu="2", pods="10"))
+        rig.node(a_node(name).allocatable(cpu="2", pods="100"))
     return rig
 
 
@@ -105,6 +106,28 @@ def test_others_do_not_wait_behind_those_that_are_put_off() -> None:
     rig.settle()
     assert len(rig.world.open) == MOST_ASKING
     assert _placed(rig) == {"quick"}
+
+
+def test_pods_like_one_that_is_put_off_are_not_decided_before_there_is_room(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = rig_with(extender())
+    decided = []
+    decide = rig.core.engine.decide
+
+    def witnessed(pod: PodInfo, answers: Answers) -> Any:
+        decided.append(pod.name)
+        return decide(pod, answers)
+
+    monkeypatch.setattr(rig.core.engine, "decide", witnessed)
+    for number in range(MOST_ASKING + 5):
+        rig.pod(a_pod(f"pod-{number:02}").requests(cpu="10m"))
+    rig.settle()
+    assert decided == [f"pod-{number:02}" for number in range(MOST_ASKING + 1)]
+    rig.pod(a_pod("other").requests(cpu="20m"))
+    rig.settle()
+    assert decided[-1] == "other"
+    _give_all(rig, passing("a", "b"))
+    assert len(_placed(rig)) == MOST_ASKING + 6
+    assert rig.leftovers() == {}
 
 
 def test_no_more_are_put_off_than_so_many() -> None:

@@ -93,6 +93,12 @@ class TestAsking:
         webhook.answer([{"Host": "a", "Score": 7}, {"Host": "z", "Score": 1}, {"Host": "a", "Score": 2}])
         assert await client.prioritize(POD, NAMES) == {"a": 9}
 
+    async def test_scores_given_twice_add_up_in_64_bits(self, webhook: Webhook, client: ExtenderClient) -> None:
+        most = 2**63 - 1
+        twice = [("a", most), ("a", 1), ("b", 2), ("b", 3), ("stranger", 9)]
+        webhook.answer([{"Host": host, "Score": score} for host, score in twice])
+        assert await client.prioritize(POD, NAMES) == {"a": -most - 1, "b": 5}
+
     async def test_victims(self, webhook: Webhook, client: ExtenderClient) -> None:
         webhook.answer({"NodeNameToMetaVictims": {"a": {"Pods": [{"UID": "u"}], "NumPDBViolations": 1}}})
         args = wire.PreemptionArgs(POD, meta_victims={"a": wire.MetaVictims([wire.MetaPod("u")])})

@@ -113,9 +113,12 @@ class TestWhatIsRead:
         body = json.dumps([{keys[0]: "a", keys[1]: 7}, {keys[0]: "b"}]).encode()
         assert wire.read_priorities(body) == [wire.HostPriority("a", 7), wire.HostPriority("b", 0)]
 
+    def test_scores_whose_names_differ_in_case_from_each_other(self) -> None:
+        assert wire.read_priorities(b'[{"Host":"a","score":7}]') == [wire.HostPriority("a", 7)]
+
     def test_no_scores(self) -> None:
         assert wire.read_priorities(b"null") == []
-        assert wire.read_priorities(b"[null]") == [wire.HostPriority()]
+        assert wire.read_priorities(b"[null]") == [wire.HostPriority("", 0)]
 
     def test_names_in_any_case(self) -> None:
         assert wire.names_of([msgspec.Raw(b'{"Metadata":{"Name":"a"}}'), msgspec.Raw(b"{}")]) == ["a", ""]
@@ -152,7 +155,17 @@ def test_junk_is_a_wire_error(body: bytes) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [b"{}", b"[1]", b'[{"Host":1}]', b'[{"Host":"a","Score":"7"}]', b'[{"Host":"a","Score":7.5}]', b"[[]]"]
+    "body",
+    [
+        b"{}",
+        b"[1]",
+        b'[{"Host":1}]',
+        b'[{"Host":"a","Score":"7"}]',
+        b'[{"Host":"a","Score":7.5}]',
+        b"[[]]",
+        b'[{"Host":"a","Score":9223372036854775808}]',
+        b'[{"Host":"a","score":-1e30}]',
+    ],
 )
 def test_junk_scores(body: bytes) -> None:
     with pytest.raises(wire.WireError):
