@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from moorage.attempt import reporting
@@ -12,9 +13,11 @@ from moorage.attempt.statuses import StatusWriter
 from moorage.attempt.underway import Binding, Stage, UnderWay
 from moorage.attempt.world import World
 from moorage.cluster.pods import ASSIGNED_POD_DELETE
+from moorage.config.points import IN_TREE_POINTS
 from moorage.errors import MoorageError, PluginError
 from moorage.framework.answers import broken as broken_plugin
 from moorage.framework.answers import verdict
+from moorage.framework.faults import Faults
 from moorage.framework.points import PreBindPreFlight
 from moorage.framework.profile import Named, Profile
 from moorage.framework.status import Code, Status, error
@@ -52,6 +55,7 @@ class Bindings:
         held: HeldPods,
         statuses: StatusWriter,
         failures: FailureHandler,
+        faults: Faults,
         under_way: UnderWay,
         wake: Callable[[], None],
     ) -> None:
@@ -61,6 +65,7 @@ class Bindings:
         self._held = held
         self._statuses = statuses
         self._failures = failures
+        self._faults = faults
         self._under_way = under_way
         self._wake = wake
         self._points = {name: BindingPoints(profile) for name, profile in profiles.items()}
@@ -69,9 +74,16 @@ class Bindings:
         """Bind a pod that was placed. The attempt at it began at `started`."""
         binding = Binding(queued, placed, started)
         if placed.waits:
-            binding.held = self._held.hold(binding.pod, binding.node_name, placed.waits)
+            tell = partial(self._tell_why_held, queued, binding.node_name)
+            binding.held = self._held.hold(binding.pod, binding.node_name, placed.waits, tell)
         self._under_way.add(binding)
         binding.job = self._world.spawn(self._run(binding))
+
+    def _tell_why_held(self, queued: QueuedPod, node_name: str, plugin: str, reason: str) -> None:
+        note = f'plugin "{plugin}" holds it for node {node_name}: {reason}'
+        if plugin not in IN_TREE_POINTS and queued.told != reason:
+            queued.told = reason
+            self._world.record(reporting.held(queued.pod, note))
 
     async def wind_up(self, seconds: float) -> None:
         """Let those that are being bound finish, and undo the others; undo all that is left when time is up."""
@@ -103,6 +115,9 @@ class Bindings:
                 self._give_up(binding)
                 return
             status = error(binding.preempted)
+        except PluginError as problem:
+            self._faults.see(problem, f"pod {binding.pod.key} is tried again")
+            status = error(str(problem))
         except MoorageError as problem:
             status = error(str(problem))
         except Exception as problem:
@@ -231,7 +246,7 @@ class Bindings:
             try:
                 await self._answer(one, "PostBind", one.plugin.post_bind, binding)
             except PluginError as problem:
-                logger.warning("pod %s is bound, but %s", pod.key, problem)
+                self._faults.see(problem, f"pod {pod.key} is bound all the same")
 
     def _lost(self, binding: Binding) -> None:
         """Somebody else bound the pod: it is done, and nothing is written about it."""

@@ -1,7 +1,10 @@
 """The parts of a scheduler put together over a world. Where events come from, and who drives it, is the host's."""
 
 from collections.abc import Callable
+from typing import Any
 
+from moorage.attempt import reporting
+from moorage.attempt.background import Background
 from moorage.attempt.binding import Bindings
 from moorage.attempt.failing import FailureHandler
 from moorage.attempt.hosting import PluginHost
@@ -17,6 +20,7 @@ from moorage.cluster import ClusterState, NodeEvents, PodEvents, profile_hints
 from moorage.columns import Snapshot
 from moorage.config import Config
 from moorage.engine import make_engine
+from moorage.framework.faults import Faults
 from moorage.framework.registry import Registry
 from moorage.queue import HintObserver, SchedulingQueue
 
@@ -49,8 +53,18 @@ class SchedulerCore:
         self.cluster = ClusterState(Snapshot(config.features.request_rules))
         self.held = HeldPods(world=world)
         self.under_way = UnderWay()
-        host = PluginHost(world=world, held=self.held, under_way=self.under_way, wake=wake)
-        self.engine = make_engine(self.cluster.snapshot, config, registry=registry, seed=seed, now=world.now, host=host)
+        self.faults = Faults()
+        self.background = Background(world=world, faults=self.faults)
+        host = PluginHost(world=world, held=self.held, under_way=self.under_way, background=self.background, wake=wake)
+        self.engine = make_engine(
+            self.cluster.snapshot,
+            config,
+            registry=registry,
+            seed=seed,
+            now=world.now,
+            host=host,
+            faults=self.faults,
+        )
         self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
         self.queue = SchedulingQueue(
             profiles={
@@ -63,7 +77,9 @@ class SchedulerCore:
             max_backoff=config.pod_max_backoff_seconds,
             features=config.features,
             puts_off=puts_off,
+            faults=self.faults,
             observe_hint=observe_hint,
+            tell_gate=lambda pod, plugin, reason: world.record(reporting.gated(pod, plugin, reason)),
         )
         self.statuses = StatusWriter(world=world, cluster=self.cluster)
         self.evictions = Evictions(
@@ -78,7 +94,12 @@ class SchedulerCore:
         # Plugins are made with the host, the queue with what plugins say of events: here the ring is closed, once.
         host.open(queue=self.queue, evictions=self.evictions)
         failures = FailureHandler(
-            world=world, cluster=self.cluster, queue=self.queue, statuses=self.statuses, evictions=self.evictions
+            world=world,
+            cluster=self.cluster,
+            queue=self.queue,
+            statuses=self.statuses,
+            evictions=self.evictions,
+            faults=self.faults,
         )
         placer = Placer(cluster=self.cluster, engine=self.engine)
         self.bindings = Bindings(
@@ -89,6 +110,7 @@ class SchedulerCore:
             held=self.held,
             statuses=self.statuses,
             failures=failures,
+            faults=self.faults,
             under_way=self.under_way,
             wake=wake,
         )
@@ -111,6 +133,15 @@ class SchedulerCore:
             on_change=self.attempts.inquiries.pod_changed,
         )
         self.node_events = NodeEvents(snapshot=self.cluster.snapshot, queue=self.queue)
+
+    @property
+    def plugins(self) -> list[tuple[str, Any]]:
+        """Every instance of a plugin, with its name."""
+        return [(name, plugin) for profile in self.profiles.values() for name, plugin in profile.plugins.items()]
+
+    def start_plugins(self) -> None:
+        """The cluster is known: call `start` of every plugin that has one."""
+        self.background.start(self.plugins)
 
     async def wind_up(self, seconds: float) -> None:
         """Take questions back, let bindings on the wire finish, undo the others, and all of them when time is up."""

@@ -10,7 +10,8 @@ from moorage.attempt.statuses import StatusWriter
 from moorage.attempt.world import POD_LOGGER, World
 from moorage.cluster import ClusterState
 from moorage.engine import Failure
-from moorage.errors import ApiError
+from moorage.errors import ApiError, PluginError
+from moorage.framework.faults import Faults
 from moorage.queue import QueuedPod, SchedulingQueue
 
 pod_logger = logging.getLogger(POD_LOGGER)
@@ -30,18 +31,22 @@ class FailureHandler:
         queue: SchedulingQueue,
         statuses: StatusWriter,
         evictions: Evictions,
+        faults: Faults,
     ) -> None:
         self._world = world
         self._cluster = cluster
         self._queue = queue
         self._statuses = statuses
         self._evictions = evictions
+        self._faults = faults
 
     def handle(self, queued: QueuedPod, failure: Failure, started: float) -> None:
         """Bring the pod back into the queue and say why. `started` is when the attempt began."""
         pod, observer = failure.pod, self._world.observer
         message = failure.full_message
         observer.failed(pod.spec.scheduler_name, is_error=failure.is_error, attempt=self._world.now() - started)
+        if isinstance(failure.error, PluginError):
+            self._faults.see(failure.error, f"pod {pod.key} is tried again")
         if pod_logger.isEnabledFor(logging.INFO):
             pod_logger.info("pod %s was not scheduled: %s", pod.key, message)
         nomination = failure.nomination

@@ -5,20 +5,21 @@ opened last, once (`attempt.core`), and refuses use before that.
 """
 
 import logging
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from moorage.attempt.background import Background
 from moorage.attempt.permits import HeldPods
 from moorage.attempt.preempting import Evictions
 from moorage.attempt.underway import UnderWay
 from moorage.attempt.world import World
 from moorage.columns import PodInfo
-from moorage.errors import ApiError, MoorageError
-from moorage.framework.handle import ApiClient, WaitingPod
+from moorage.errors import MoorageError
+from moorage.framework.handle import ApiClient, PendingPod, WaitingPod
 from moorage.framework.writes import BoundElsewhere, NotDone, NotWritten, Unknown, aimed_at
 from moorage.objects import KubeObject
-from moorage.queue import SchedulingQueue
+from moorage.queue import Place, SchedulingQueue
 
 logger = logging.getLogger(__name__)
 
@@ -35,8 +36,17 @@ class NotRunning(MoorageError):
 class PluginHost:
     """Serves plugins, once `open` was called."""
 
-    def __init__(self, *, world: World, held: HeldPods, under_way: UnderWay, wake: Callable[[], None]) -> None:
+    def __init__(
+        self,
+        *,
+        world: World,
+        held: HeldPods,
+        under_way: UnderWay,
+        background: Background,
+        wake: Callable[[], None],
+    ) -> None:
         self._world = world
+        self._background = background
         self._held = held
         self._under_way = under_way
         self._wake = wake
@@ -54,6 +64,18 @@ class PluginHost:
         """The pods held at Permit."""
         return self._held
 
+    def pending_pods(self) -> Sequence[PendingPod]:
+        """Every pod of ours without a node."""
+        queue = self._open_queue()
+        queued = [(place, member) for place, entity in queue.pods() for member in entity.members]
+        queued += [(Place.UNSCHEDULABLE, member) for member in queue.incomplete()]
+        found = [PendingPod(one.pod, str(place), one.rejecting_plugins, one.attempts) for place, one in queued]
+        return [*found, *(PendingPod(pod, "in flight") for pod in queue.in_flight())]
+
+    def activate_where(self, wanted: Callable[[PodInfo], bool]) -> None:
+        """Move the pending pods that this picks to the active queue at once."""
+        self.activate([one.pod for one in self.pending_pods() if wanted(one.pod)])
+
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Move pods to the active queue at once."""
         self._open_queue().activate(pods)
@@ -66,7 +88,14 @@ class PluginHost:
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Have something awaited beside what goes on. What it raises is logged: nobody waits for it."""
-        self._world.spawn(self._contained(work))
+        self._background.later(work)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have something run for as long as the process does."""
+        if self._queue is None:
+            work.close()
+            self._open_queue()
+        self._background.spawn(work)
 
     def is_preempting(self, pod: PodInfo) -> bool:
         """Whether victims are being evicted for the pod at this moment."""
@@ -136,14 +165,6 @@ class PluginHost:
     def client(self) -> ApiClient:
         """An API client, for what the methods above do not offer; its writes are fenced and limited like theirs."""
         return self._world.client
-
-    async def _contained(self, work: Coroutine[Any, Any, None]) -> None:
-        try:
-            await self._world.run(work)
-        except ApiError as refusal:
-            logger.warning("what a plugin wanted done later was refused: %s", refusal)
-        except Exception:
-            logger.exception("what a plugin wanted done later broke")
 
     # The ring's clasp.
 

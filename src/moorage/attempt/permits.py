@@ -6,6 +6,7 @@ from typing import Final
 
 from moorage.attempt.world import Promise, Timer, World
 from moorage.columns import PodInfo
+from moorage.framework.points import Wait
 from moorage.framework.status import Status, error, unschedulable
 from moorage.values.duration import Duration
 
@@ -13,18 +14,28 @@ LONGEST_WAIT: Final = 15 * 60.0
 """Seconds: nobody is held longer, whatever a plugin asks for."""
 
 
+#: Told the plugin that waits, and why.
+Tell = Callable[[str, str], None]
+
+
+def _untold(_plugin: str, _reason: str) -> None:
+    """Nobody is told."""
+
+
 class HeldPod:
     """A pod held at Permit (framework.handle.WaitingPod). `outcome` tells how that ended: None lets it go on."""
 
-    def __init__(self, world: World, pod: PodInfo, node_name: str, waits: Mapping[str, float]) -> None:
+    def __init__(self, world: World, pod: PodInfo, node_name: str, waits: Mapping[str, Wait], tell: Tell) -> None:
         self._pod = pod
+        self._tell = tell
         self._node_name = node_name
         self._timers: dict[str, Timer] = {}
         self.outcome: Promise[Status | None] = world.promise()
         for plugin, wanted in waits.items():
-            seconds = min(max(wanted, 0.0), LONGEST_WAIT)
+            seconds = min(max(wanted.seconds, 0.0), LONGEST_WAIT)
             time_out: Callable[[], None] = partial(self._time_out, plugin, seconds)
             self._timers[plugin] = world.call_later(seconds, time_out)
+            self.tell(plugin, wanted.reason)
 
     @property
     def pod(self) -> PodInfo:
@@ -51,6 +62,11 @@ class HeldPod:
     def reject(self, plugin: str, reason: str) -> None:
         """This plugin ends the waiting: the pod goes back to the queue."""
         self._end(unschedulable(reason).by(plugin))
+
+    def tell(self, plugin: str, reason: str) -> None:
+        """Why this plugin still waits."""
+        if plugin in self._timers and reason:
+            self._tell(plugin, reason)
 
     def preempt(self, plugin: str, reason: str) -> None:
         """The pod has to make room: it goes back to the queue as after an error."""
@@ -89,9 +105,9 @@ class HeldPods:
         """The held pod of that uid."""
         return self._held.get(uid)
 
-    def hold(self, pod: PodInfo, node_name: str, waits: Mapping[str, float]) -> HeldPod:
-        """Hold a pod; `waits` are the plugins that asked for it, each with its seconds."""
-        held = self._held[pod.uid] = HeldPod(self._world, pod, node_name, waits)
+    def hold(self, pod: PodInfo, node_name: str, waits: Mapping[str, Wait], tell: Tell = _untold) -> HeldPod:
+        """Hold a pod; `waits` are the plugins that asked for it. `tell` hears why each of them waits."""
+        held = self._held[pod.uid] = HeldPod(self._world, pod, node_name, waits, tell)
         return held
 
     def release(self, uid: str) -> None:

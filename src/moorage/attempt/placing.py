@@ -11,9 +11,9 @@ from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
 from moorage.engine import Engine, Failure, Placement
 from moorage.engine.runner import Runner
-from moorage.errors import PluginError
+from moorage.errors import MoorageError, PluginError
 from moorage.framework.diagnosis import fit_message
-from moorage.framework.points import Nomination
+from moorage.framework.points import Nomination, Wait
 from moorage.framework.status import Code, Status
 
 logger = logging.getLogger(__name__)
@@ -27,8 +27,8 @@ class Placed:
     #: The pod as it will be once bound: what counts on the node meanwhile.
     assumed: PodInfo
     runner: Runner
-    #: The Permit plugins that want it held, each with its seconds.
-    waits: Mapping[str, float]
+    #: The Permit plugins that want it held.
+    waits: Mapping[str, Wait]
 
 
 class Placer:
@@ -44,14 +44,14 @@ class Placer:
         try:
             placed = self.reserve(placement)
         except PluginError as problem:
-            return broken(pod, str(problem))
+            return broken(pod, str(problem), problem)
         if isinstance(placed, Status):
             return refused(pod, placed)
         try:
             refusal, placed.waits = placed.runner.permit(placement)
         except PluginError as problem:
             self.undo(placed)
-            return broken(pod, str(problem))
+            return broken(pod, str(problem), problem)
         if refusal is not None:
             self.undo(placed)
             return refused(pod, refusal)
@@ -99,6 +99,6 @@ def turned_down(pod: PodInfo, status: Status) -> Failure:
     return Failure(pod, status.message, nomination=Nomination(""))
 
 
-def broken(pod: PodInfo, message: str) -> Failure:
-    """Something broke: no plugin is to blame, the pod is retried on a timer."""
-    return Failure(pod, message, is_error=True, nomination=Nomination(""))
+def broken(pod: PodInfo, message: str, problem: MoorageError | None = None) -> Failure:
+    """Something broke: the pod is retried on a timer, and no event would help."""
+    return Failure(pod, message, is_error=True, nomination=Nomination(""), error=problem)

@@ -19,6 +19,17 @@ def failed(pod: PodInfo, message: str) -> PodEvent:
     return PodEvent(pod.spec.scheduler_name, pod, "FailedScheduling", "Scheduling", note, kind=WARNING)
 
 
+def gated(pod: PodInfo, plugin: str, reason: str) -> PodEvent:
+    """A plugin keeps the pod out of the queue."""
+    note = shortened(f'plugin "{plugin}" keeps it out of the queue: {reason}')
+    return PodEvent(pod.spec.scheduler_name, pod, "SchedulingGated", "Scheduling", note)
+
+
+def held(pod: PodInfo, note: str) -> PodEvent:
+    """A plugin holds the pod at Permit."""
+    return PodEvent(pod.spec.scheduler_name, pod, "WaitingOnPermit", "Scheduling", shortened(note))
+
+
 def preempted(profile: str, victim: PodInfo, note: str) -> PodEvent:
     """The victim has to leave for a pod of that profile."""
     return PodEvent(profile, victim, "Preempted", "Preempting", note)

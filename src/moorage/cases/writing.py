@@ -1,13 +1,13 @@
 """What plugins read and write while a case is played: objects that are there, changed at once."""
 
-from collections.abc import Callable, Coroutine, Iterable, Mapping
+from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from typing import Any, Protocol, TypeVar
 
 import msgspec
 
 from moorage.columns import PodInfo
 from moorage.errors import ApiError
-from moorage.framework.handle import ApiClient, WaitingPod
+from moorage.framework.handle import ApiClient, PendingPod, WaitingPod
 from moorage.objects import KubeObject, convert
 
 Kind = TypeVar("Kind", bound=KubeObject)
@@ -42,6 +42,13 @@ class CaseHost:
         """Nobody waits at Permit."""
         return ()
 
+    def pending_pods(self) -> Sequence[PendingPod]:
+        """A case says itself who is tried."""
+        return ()
+
+    def activate_where(self, wanted: Callable[[PodInfo], bool]) -> None:
+        """Nobody is pending."""
+
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Move pods to the active queue at once, where there is one."""
         if self._activate is not None:
@@ -69,6 +76,10 @@ class CaseHost:
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Nothing is later: it is done at once."""
         finish(work)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Nothing runs beside a case."""
+        work.close()
 
     async def read(self, kind: type[Kind], name: str, namespace: str = "") -> Kind:
         """An object as it is now."""

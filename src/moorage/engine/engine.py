@@ -15,6 +15,7 @@ from moorage.engine.outcome import Failure, Placement
 from moorage.engine.profiles import build_profile
 from moorage.engine.runner import Runner
 from moorage.errors import InputError
+from moorage.framework.faults import Faults
 from moorage.framework.handle import Handle, Host
 from moorage.framework.registry import Registry
 from moorage.plugins import DEFAULT_PLUGINS, OWN_PLUGINS
@@ -96,8 +97,12 @@ def make_engine(
     now: Callable[[], float] = time.time,
     host: Host | None = None,
     features: Features = DEFAULT_FEATURES,
+    faults: Faults | None = None,
 ) -> Engine:
-    """An engine for a configuration; where none is given, the default one of these features."""
+    """An engine for a configuration; where none is given, the default one of these features.
+
+    `faults` is told of what plugins do wrong where no pod's attempt fails of it.
+    """
     registry = registry or default_registry()
     config = config or default_config(known=registry.known, features=features)
     random = Random(seed)
@@ -107,7 +112,7 @@ def make_engine(
         chance = CycleRandom(random.getrandbits(64))
         handle = Handle(snapshot, now=now, random=chance, host=host, features=config.features)
         built = build_profile(profile, registry, handle, percentage=config.percentage_of_nodes_to_score)
-        runner = Runner(profile=built, snapshot=snapshot, chance=chance, extenders=extenders)
+        runner = Runner(profile=built, snapshot=snapshot, chance=chance, extenders=extenders, faults=faults)
         # Plugins are made with the handle, the filters of plugins: here that ring is closed, once.
         handle.open(filters=runner.filtering)
         runners[profile.scheduler_name] = runner

@@ -223,7 +223,8 @@ class Filtering:
                 continue
             if one.needs is None:
                 return None
-            needs.update(one.needs(state))
+            with blame(one.name, "Filter"):
+                needs.update(one.needs(state))
         return needs
 
     def suits(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> bool:

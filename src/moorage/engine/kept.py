@@ -18,7 +18,7 @@ from moorage.engine.lifting import FEW_ROWS, NodeFilter
 from moorage.engine.profiles import CompiledProfile
 from moorage.engine.ranking import KeptScores
 from moorage.errors import PluginError
-from moorage.framework.answers import broken
+from moorage.framework.answers import blame, broken
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.points import NodeNames, Scope
 from moorage.framework.status import Code, Status
@@ -216,12 +216,17 @@ class KeptClasses:
         self._nodes = nodes
         self._columns: OrderedDict[PodClass, ClassColumns] = OrderedDict()
         #: Plugins whose answers depend on more than the node and its pods: they say when that has changed.
-        self._kept_while = [one.kept_while for one in profile.configured.plugins.values() if hasattr(one, "kept_while")]
+        self._kept_while = [
+            (name, one.kept_while) for name, one in profile.configured.plugins.items() if hasattr(one, "kept_while")
+        ]
         self._stamps: dict[PodClass, list[object]] = {}
 
     def of(self, pod: PodInfo) -> ClassColumns:
         """The columns of the pod's class, up to date."""
-        stamp = [one(pod) for one in self._kept_while]
+        stamp = []
+        for name, kept_while in self._kept_while:
+            with blame(name, "Filter"):
+                stamp.append(kept_while(pod))
         columns = self._columns.get(pod.pod_class)
         if columns is None or self._stamps[pod.pod_class] != stamp:
             self._stamps[pod.pod_class] = stamp

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.errors import PluginError
-from moorage.framework.answers import blame, broken, verdict, wrong
+from moorage.framework.answers import blame, broken, unfit, verdict, wrong
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scope, Scores, Verdicts
@@ -132,6 +132,7 @@ class NodeScore:
         self.weight = weight
         self.scope: Scope = getattr(plugin, "score_scope", Scope.CLUSTER)
         self.normalize = getattr(plugin, "normalize_scores", None)
+        self._plugin = plugin
         self._one: Callable[..., int] | None = getattr(plugin, "score", None)
         self._many = getattr(plugin, "score_nodes", None)
         #: Whether raw scores below 0 cannot be normalised into the range.
@@ -150,7 +151,10 @@ class NodeScore:
 
     def kept_until(self, nodes: NodeTable) -> Hashable:
         """A value whose change makes every kept score stale (plugins that also read something cluster-wide)."""
-        return self._kept_until(nodes) if self._kept_until is not None else None
+        if self._kept_until is None:
+            return None
+        with blame(self.name, "Score"):
+            return self._kept_until(nodes)
 
     def one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, node: NodeInfo) -> int:
         """The raw score of one node."""
@@ -160,8 +164,8 @@ class NodeScore:
             score = self._one(state, pod, node)
         except BaseException as error:
             raise broken(self.name, "Score", error) from error
-        if type(score) is not int and not isinstance(score, int | np.integer):
-            raise PluginError(self.name, "Score", f"answered {score!r} for node {node.name}; expected an integer")
+        if type(score) is not int and (isinstance(score, bool) or not isinstance(score, int | np.integer)):
+            raise unfit(self.name, self._plugin, "Score", score, f"an integer (for node {node.name})")
         if not self._is_possible(score, score):
             raise OutOfRange(self.name, score, node.name, pod)
         return score
@@ -169,7 +173,9 @@ class NodeScore:
     def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
         """The raw scores of many rows."""
         if self._many is None or (self._one is not None and len(rows) <= FEW_ROWS):
-            return np.array([self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()], dtype=np.int64)
+            given = [self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()]
+            with blame(self.name, "Score"):
+                return np.array(given, dtype=np.int64)
         with blame(self.name, "Score"):
             scores: Scores = self._many(state, pod, nodes, rows)
         self._check_shape(scores, rows, "Score")
@@ -195,8 +201,11 @@ class NodeScore:
 
     def _check_shape(self, scores: Any, rows: Rows, point: str) -> None:
         if not isinstance(scores, np.ndarray) or scores.dtype.kind not in "iu" or scores.shape != rows.shape:
-            shown = f"{scores.dtype} {scores.shape}" if isinstance(scores, np.ndarray) else repr(scores)
-            raise PluginError(self.name, point, f"answered {shown}; expected an array of {len(rows)} integers")
+            expected = f"an array of {len(rows)} integers"
+            if isinstance(scores, np.ndarray):
+                problem = f"answered {scores.dtype} {scores.shape}; expected {expected}"
+                raise wrong(self.name, self._plugin, point, problem)
+            raise unfit(self.name, self._plugin, point, scores, expected)
 
     def _check(self, scores: Scores, nodes: NodeTable, rows: Rows, pod: PodInfo) -> None:
         if len(scores) and not (int(scores.min()) >= MIN_SCORE and int(scores.max()) <= MAX_SCORE):

@@ -1,6 +1,5 @@
 """The points of one profile, ready to be run for pod after pod."""
 
-import logging
 from collections.abc import Hashable, Sequence
 from dataclasses import replace
 
@@ -12,23 +11,38 @@ from moorage.engine.outcome import Placement
 from moorage.engine.profiles import CompiledProfile
 from moorage.engine.scoring import Scoring
 from moorage.errors import PluginError
-from moorage.framework.answers import blame, permit_verdict, post_filter_verdict, verdict
+from moorage.framework.answers import (
+    blame,
+    broken,
+    is_async,
+    permit_verdict,
+    post_filter_verdict,
+    verdict,
+    wrong,
+)
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
-from moorage.framework.points import Nomination, PostFilterAnswer
+from moorage.framework.faults import Faults
+from moorage.framework.points import Nomination, PostFilterAnswer, Wait
 from moorage.framework.profile import Profile
 from moorage.framework.status import Code, Status
-
-_log = logging.getLogger(__name__)
 
 
 class Runner:
     """Runs the synchronous points of a profile. Binding is the host's."""
 
     def __init__(
-        self, *, profile: Profile, snapshot: Snapshot, chance: CycleRandom, extenders: Sequence[Extender] = ()
+        self,
+        *,
+        profile: Profile,
+        snapshot: Snapshot,
+        chance: CycleRandom,
+        extenders: Sequence[Extender] = (),
+        faults: Faults | None = None,
     ) -> None:
+        """`faults` is told what nobody else hears of."""
         self.profile = profile
+        self._faults = faults or Faults()
         self.compiled = CompiledProfile(profile)
         self.snapshot = snapshot
         #: What the handle of the profile offers its plugins as chance.
@@ -89,13 +103,14 @@ class Runner:
         """Run Unreserve of every plugin, in reverse order. One that breaks does not keep the others from it."""
         for one in reversed(self.compiled.reserves):
             try:
-                one.plugin.unreserve(state, pod, node_name)
-            except Exception:
-                _log.exception('running Unreserve plugin "%s" for pod %s broke', one.name, pod.key)
+                if is_async(one.plugin.unreserve(state, pod, node_name)):
+                    raise wrong(one.name, one.plugin, "Unreserve", "is async, and nothing is awaited there")
+            except BaseException as problem:
+                self._faults.see(broken(one.name, "Unreserve", problem), f"what pod {pod.key} took is let go by others")
 
-    def permit(self, placement: Placement) -> tuple[Status | None, dict[str, float]]:
-        """Run Permit: a rejection if there is one, and the plugins that wait with their timeouts in seconds."""
-        waits: dict[str, float] = {}
+    def permit(self, placement: Placement) -> tuple[Status | None, dict[str, Wait]]:
+        """Run Permit: a rejection if there is one, and the plugins that wait."""
+        waits: dict[str, Wait] = {}
         for one in self.compiled.permits:
             with blame(one.name, "Permit"):
                 answer = one.plugin.permit(placement.state, placement.pod, placement.node_name)
@@ -104,5 +119,5 @@ class Runner:
                 continue
             if status.code is not Code.WAIT:
                 return status, {}
-            waits[one.name] = seconds
+            waits[one.name] = Wait(seconds, status.message)
         return None, waits

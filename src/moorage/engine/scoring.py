@@ -8,7 +8,7 @@ from moorage.engine.filtering import Search
 from moorage.engine.lifting import NodeScore
 from moorage.engine.profiles import CompiledProfile
 from moorage.errors import PluginError
-from moorage.framework.answers import broken, is_skip
+from moorage.framework.answers import blame, broken, is_skip
 from moorage.framework.points import Scores, ScoresAlike
 from moorage.framework.status import INDIFFERENT
 
@@ -49,7 +49,10 @@ class Scoring:
             elif is_skip(one.name, one.plugin, "PreScore", answer):
                 skipped.add(one.name)
         search.state.skipped_scores = frozenset(skipped)
-        indifferent.update(name for name, plugin in self._alike if plugin.scores_alike(search.state))
+        for name, plugin in self._alike:
+            with blame(name, "Score"):
+                if plugin.scores_alike(search.state):
+                    indifferent.add(name)
         silent = skipped | indifferent
         return [one for one in self._asked_scores if one.name not in silent]
 

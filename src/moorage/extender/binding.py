@@ -8,7 +8,7 @@ binding it began.
 import asyncio
 import inspect
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
@@ -19,7 +19,7 @@ from moorage.errors import ApiError, MoorageError
 from moorage.extender.deciding import Decider
 from moorage.extender.wire import BindingArgs
 from moorage.framework.answers import blame, verdict
-from moorage.framework.handle import WaitingPod
+from moorage.framework.handle import PendingPod, WaitingPod
 from moorage.framework.profile import Named
 from moorage.framework.status import Code, Status
 from moorage.kube.errors import AnswerLost, NotFound, Unreachable
@@ -45,6 +45,13 @@ class BindHost(ClientObjects):
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """Nobody is held at Permit here."""
         return ()
+
+    def pending_pods(self) -> Sequence[PendingPod]:
+        """The queue is the scheduler's own, out of sight."""
+        return ()
+
+    def activate_where(self, wanted: Callable[[PodInfo], bool]) -> None:
+        """The queue is the scheduler's own, out of reach."""
 
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """The queue is the scheduler's own, out of reach."""

@@ -8,7 +8,7 @@ from moorage.errors import ApiError, InputError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.events import Action, EventHint, Hint, Resource, nothing_of_pod, on, spec_of_pod
-from moorage.framework.handle import Handle, Host, WaitingPod
+from moorage.framework.handle import Handle, Host, PendingPod, WaitingPod
 from moorage.framework.measuring import PluginCounter
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import (
@@ -48,6 +48,7 @@ __all__ = [
     "NodeTable",
     "Nomination",
     "NormalizeByMax",
+    "PendingPod",
     "PermitAnswer",
     "PluginCounter",
     "Pod",

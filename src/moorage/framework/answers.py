@@ -8,6 +8,7 @@ and a question to extenders that arises inside a plugin.
 
 import inspect
 import math
+import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,10 @@ class DecisionEnds(BaseException):
 
 #: What nobody contains. (GeneratorExit is how Python itself ends a coroutine that is thrown away.)
 _PASSING: Final = (KeyboardInterrupt, GeneratorExit, DecisionEnds)
+
+#: Where what runs plugins stands, and what is a plugin all the same.
+_PACKAGE: Final = f"{Path(__file__).parents[1]}{os.sep}"
+_PLUGINS: Final = f"{_PACKAGE}plugins{os.sep}"
 
 _NO: Final = frozenset((Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING))
 
@@ -64,6 +69,13 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
     "PostBind": Contract("post_bind", frozenset(), is_awaited=True),
 }
 
+#: The methods of points that answer in numbers.
+_METHODS: Final[Mapping[str, str]] = {
+    "Score": "score",
+    "NormalizeScore": "normalize_scores",
+    "Unreserve": "unreserve",
+}
+
 
 def verdict(name: str, plugin: Any, point: str, answer: Any) -> Status | None:
     """The answer of `plugin`, called `name`: None for yes, else a Status the point allows, a no with its name on it.
@@ -73,9 +85,8 @@ def verdict(name: str, plugin: Any, point: str, answer: Any) -> Status | None:
     if answer is None:
         return None
     if not isinstance(answer, Status):
-        contract = CONTRACTS[point]
-        expected = " or ".join(kind.__name__ for kind in (*contract.kinds, Status))
-        raise wrong(name, plugin, point, f"answered {answer!r}; expected {expected} or None")
+        expected = " or ".join(kind.__name__ for kind in (*CONTRACTS[point].kinds, Status))
+        raise unfit(name, plugin, point, answer, f"{expected} or None")
     if answer.code is Code.SUCCESS:
         return None
     if answer.code in CONTRACTS[point].codes:
@@ -100,18 +111,51 @@ def permit_verdict(name: str, plugin: Any, answer: Any) -> tuple[Status | None, 
 def post_filter_verdict(name: str, plugin: Any, answer: Any) -> PostFilterAnswer:
     """What a PostFilter plugin says, found whole. Its status may be an ERROR, too: that is told beside the reasons."""
     if not isinstance(answer, PostFilterAnswer):
-        raise wrong(name, plugin, "PostFilter", f"answered {answer!r}; expected PostFilterAnswer")
+        raise unfit(name, plugin, "PostFilter", answer, "PostFilterAnswer")
     status, nomination = answer.status, answer.nomination
     if status is not None and not isinstance(status, Status):
         raise wrong(name, plugin, "PostFilter", f"answered the status {status!r}; expected Status or None")
     if nomination is not None and not _is_whole(nomination):
         raise wrong(name, plugin, "PostFilter", f"answered {nomination!r}; expected a Nomination of a node and pods")
+    if answer.effect is not None and not callable(answer.effect):
+        raise wrong(name, plugin, "PostFilter", f"answered the effect {answer.effect!r}; expected a function")
+    if not isinstance(answer.deallocated, str):
+        raise wrong(name, plugin, "PostFilter", f"answered deallocated={answer.deallocated!r}; expected text")
     return answer
+
+
+def unfit(name: str, plugin: Any, point: str, answer: Any, expected: str) -> PluginError:
+    """The error that an answer of a wrong type becomes. A coroutine is put away: nobody will await it."""
+    if is_async(answer):
+        return wrong(name, plugin, point, f"is async, and nothing is awaited there; expected {expected}")
+    return wrong(name, plugin, point, f"answered {answer!r}; expected {expected}")
+
+
+def is_async(answer: Any) -> bool:
+    """Whether a plugin answered something to be awaited. Where nobody awaits it, it is closed."""
+    if not hasattr(answer, "__await__"):
+        return False
+    if hasattr(answer, "close"):
+        answer.close()
+    return True
 
 
 def wrong(name: str, plugin: Any, point: str, problem: str) -> PluginError:
     """The error that an answer becomes which the point does not allow: the line is that of the plugin's method."""
-    return PluginError(name, point, problem, where=definition(getattr(plugin, CONTRACTS[point].method, None)))
+    method = _METHODS.get(point) or CONTRACTS[point].method
+    found = getattr(plugin, method, None) or getattr(plugin, f"{method}_nodes", None)
+    return PluginError(name, point, problem, where=definition(found))
+
+
+def wrong_await(method: Callable[..., Any]) -> TypeError:
+    """What a method that has to be async is answered, and is not."""
+    return TypeError(f"{method.__qualname__} is not async (at {definition(method)})")
+
+
+def let_pass(problem: BaseException) -> None:
+    """Raise what is not for anybody to contain."""
+    if isinstance(problem, _PASSING):
+        raise problem
 
 
 def broken(plugin: str, point: str, problem: BaseException | str) -> PluginError:
@@ -119,8 +163,8 @@ def broken(plugin: str, point: str, problem: BaseException | str) -> PluginError
 
     Raises what is not for anybody to contain.
     """
-    if isinstance(problem, _PASSING):
-        raise problem
+    if isinstance(problem, BaseException):
+        let_pass(problem)
     if isinstance(problem, PluginError):
         return problem
     if isinstance(problem, str | ApiError):
@@ -170,12 +214,19 @@ def raised_at(trace: TracebackType | None) -> str:
     if trace is None:
         return ""
     trace = trace.tb_next or trace
+    while trace.tb_next is not None and _is_ours(trace.tb_frame.f_code.co_filename):
+        trace = trace.tb_next
     file = trace.tb_frame.f_code.co_filename
     line = trace.tb_lineno
     while (trace := trace.tb_next) is not None:
         if trace.tb_frame.f_code.co_filename == file:
             line = trace.tb_lineno
     return _place(file, line)
+
+
+def _is_ours(file: str) -> bool:
+    """Whether it runs plugins, and is none."""
+    return file.startswith(_PACKAGE) and not file.startswith(_PLUGINS)
 
 
 def _place(file: str, line: int) -> str:

@@ -1,6 +1,7 @@
 """What a plugin may ask of the world."""
 
 from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from random import Random
 from typing import Any, Protocol, TypeVar
 
@@ -60,6 +61,27 @@ class WaitingPod(Protocol):
     def reject(self, plugin: str, reason: str) -> None:
         """This plugin ends the waiting: the pod goes back to the queue."""
 
+    def tell(self, plugin: str, reason: str) -> None:
+        """Why this plugin still waits, such as "2 of 3": shown as an event of the pod where that has changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingPod:
+    """A pod without a node, as the queue has it."""
+
+    pod: PodInfo
+    #: active, backoff, unschedulable, gated; "in flight" from when it is tried until it is bound or comes back.
+    place: str
+    #: The plugins that rejected it, or keep it out.
+    plugins: frozenset[str] = frozenset()
+    #: How often it was tried.
+    attempts: int = 0
+
+    @property
+    def is_gated(self) -> bool:
+        """Whether a PreEnqueue plugin keeps it out."""
+        return self.place == "gated"
+
 
 class ApiClient(Protocol):
     """The API server by path and bytes, for what `Host` has no call for. Its writes go the way of all the others."""
@@ -107,8 +129,14 @@ class Host(Protocol):
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """The pods held at Permit."""
 
+    def pending_pods(self) -> Sequence[PendingPod]:
+        """Every pod of ours without a node, gated ones included. Takes time with their number."""
+
     def activate(self, pods: Iterable[PodInfo]) -> None:
         """Move pods to the active queue at once."""
+
+    def activate_where(self, wanted: Callable[[PodInfo], bool]) -> None:
+        """The same for the pending pods that this picks. Takes time with the number of pending pods."""
 
     def activate_after(self, seconds: float, pods: Iterable[PodInfo]) -> None:
         """The same after a while: for a plugin whose verdict changes with time alone."""
@@ -127,6 +155,9 @@ class Host(Protocol):
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Have something awaited beside what goes on. What it raises is logged: nobody waits for it."""
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have something run for as long as the process does. If it breaks, that is logged, and readiness says so."""
 
     async def read(self, kind: type[Kind], name: str, namespace: str = "") -> Kind:
         """An object as the API server has it now. Raises ApiError."""
@@ -180,6 +211,10 @@ class Handle:
     def has_host(self) -> bool:
         """Whether there is a process around the engine."""
         return self._host is not None
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have something run in the background: see Host.spawn. To be called from `start` on."""
+        self.host.spawn(work)
 
     @property
     def filters(self) -> FilterRunner:

@@ -19,7 +19,9 @@ def load_class(reference: str) -> type:
         raise InputError("expected module:Class or path/to/file.py:Class", where=f"--plugin {reference}")
     try:
         module = _load_file(Path(module_name)) if module_name.endswith(".py") else _load_module(module_name)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         raise InputError(f"cannot import {module_name}: {told(error)}", where=f"--plugin {reference}") from error
     found = getattr(module, class_name, None)
     if not isinstance(found, type):

@@ -56,6 +56,13 @@ class NodeNames:
     names: frozenset[str]
     reason: str = ""
 
+    def __post_init__(self) -> None:
+        if isinstance(self.names, str) or not all(isinstance(name, str) for name in self.names):
+            raise TypeError(f"the names of nodes are {self.names!r}; expected a set of texts")
+        if not isinstance(self.reason, str):
+            raise TypeError(f"the reason is {self.reason!r}; expected text")
+        object.__setattr__(self, "names", frozenset(self.names))
+
 
 @dataclass(frozen=True, slots=True)
 class Victims:
@@ -82,6 +89,13 @@ class PostFilterAnswer:
     #: What has to be written so that room is made, and the claim that is given back by it, `namespace/name`.
     effect: Callable[[], Coroutine[Any, Any, None]] | None = None
     deallocated: str = ""
+
+
+class Wait(NamedTuple):
+    """For how long a Permit plugin wants a pod held, and why."""
+
+    seconds: float = 0.0
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +296,14 @@ class Starting(Protocol):
 
     async def start(self) -> None:
         """Runs beside scheduling, which does not wait for it."""
+
+
+@runtime_checkable
+class Stopping(Protocol):
+    """A plugin that has something to let go of when the process ends in order."""
+
+    async def stop(self) -> None:
+        """Called once, if the plugin was started; what it spawned was cancelled before. It has about a second."""
 
 
 #: Extension point as the configuration spells it -> the contracts that serve it.

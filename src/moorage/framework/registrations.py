@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from moorage.errors import InputError
-from moorage.framework.answers import definition, raised_at
+from moorage.framework.answers import definition, is_async, let_pass, raised_at
 from moorage.framework.events import EventHint
 
 
@@ -18,11 +18,11 @@ def registrations_of(name: str, plugin: Any) -> tuple[EventHint, ...] | None:
         return None
     try:
         said = method()
-    except Exception as error:
+    except BaseException as error:
+        let_pass(error)
         problem = error.problem if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
         raise _refusal(name, problem, raised_at(error.__traceback__)) from error
-    if hasattr(said, "close") and hasattr(said, "__await__"):
-        said.close()
+    if is_async(said):
         raise _refusal(name, "is async; it is asked once, before anything runs", definition(method))
     listed = tuple(said) if isinstance(said, Iterable) and not isinstance(said, str | bytes) else (said,)
     for one in listed:

@@ -8,6 +8,7 @@ from typing import Any
 from moorage.config.ownargs import read_args
 from moorage.config.points import IN_TREE_POINTS, KnownPlugins
 from moorage.errors import InputError
+from moorage.framework.answers import let_pass
 from moorage.framework.declaration import Declaration, Factory, declared, plugin_name, served_points
 from moorage.framework.handle import Handle
 from moorage.framework.loading import load_class, told
@@ -59,7 +60,8 @@ class Registry:
         for entry in entry_points(group=ENTRY_POINT_GROUP):
             try:
                 self.register(entry.load(), name=entry.name)
-            except Exception as error:
+            except BaseException as error:
+                let_pass(error)
                 problem = error.problem if isinstance(error, InputError) else f"cannot load it: {told(error)}"
                 self._broken[entry.name] = f"entry point {entry.name} ({entry.value}): {problem}"
                 logger.warning("left out: %s", self._broken[entry.name])
@@ -80,7 +82,8 @@ class Registry:
             return declaration.make(_typed(declaration.args_type, args), handle)
         except InputError as error:
             raise InputError(str(error), where=f"plugin {name}") from error
-        except Exception as error:
+        except BaseException as error:
+            let_pass(error)
             raise InputError(f"cannot be created: {told(error)}", where=f"plugin {name}") from error
 
     @property

@@ -43,6 +43,15 @@ class Status:
     reasons: tuple[str, ...] = ()
     plugin: str = ""
 
+    def __post_init__(self) -> None:
+        if type(self.code) is not Code:
+            raise TypeError(f"the code of a status is {self.code!r}; expected one of Code")
+        if type(self.reasons) is not tuple:
+            raise TypeError(f"the reasons of a status are {self.reasons!r}; expected a tuple of texts")
+        for reason in self.reasons:
+            if not isinstance(reason, str):
+                raise TypeError(f"a reason of a status is {reason!r}; expected text")
+
     @property
     def is_success(self) -> bool:
         """Whether it says yes."""

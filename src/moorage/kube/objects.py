@@ -38,6 +38,10 @@ class ClientObjects:
         self._later.add(task)
         task.add_done_callback(self._later.discard)
 
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have something run beside what goes on."""
+        self.later(work)
+
     async def read(self, kind: type[Kind], name: str, namespace: str = "") -> Kind:
         """An object as the API server has it now."""
         return decode(await self._client.get(resource_of(kind).path(namespace, name)), kind)

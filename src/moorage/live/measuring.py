@@ -67,6 +67,12 @@ def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
     metrics.add_counter(
         "moorage_events_dropped_total", "Events that were never written.", (), lambda: {(): scheduler.reporter.dropped}
     )
+    metrics.add_counter(
+        "moorage_plugin_faults_total",
+        "What plugins did wrong: raised, or answered what their point does not allow.",
+        ("plugin", "extension_point"),
+        lambda: scheduler.core.faults.by_point(),
+    )
     _add_plugin_counters(scheduler)
     if elector is not None:
         name = elector.settings.name

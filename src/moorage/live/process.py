@@ -176,6 +176,8 @@ def _health(scheduler: Scheduler, elector: LeaderElector | None, stopping: async
         lambda: "" if scheduler.synced.is_set() else "the cluster has not been read yet",
         "readyz",
     )
+    # Readiness alone: to end a process that schedules would help nobody.
+    health.add("plugins", lambda: "; ".join(scheduler.core.background.dead.values()), "readyz")
     return health
 
 

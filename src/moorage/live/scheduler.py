@@ -10,7 +10,6 @@ from moorage.cluster import needed_kinds
 from moorage.config import Config
 from moorage.extender.asking import Extenders, make_clients
 from moorage.extender.keeping import KeptObjects
-from moorage.framework.points import Starting
 from moorage.framework.registry import Registry
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
@@ -78,9 +77,7 @@ class Scheduler:
         )
         self.loop = SchedulingLoop(attempts=core.attempts, under_way=core.under_way, wakening=wakening, now=now)
         #: Every instance of a plugin, with its name.
-        self.plugins = [
-            (name, plugin) for profile in core.profiles.values() for name, plugin in profile.plugins.items()
-        ]
+        self.plugins = core.plugins
         self.informers = Informers(
             client=client,
             objects=core.cluster.snapshot.objects,
@@ -98,10 +95,12 @@ class Scheduler:
 
     async def follow(self) -> None:
         """Follow the cluster, and write events, until cancelled."""
-        async with asyncio.TaskGroup() as group:
-            group.create_task(run_informers(self.informers.all, on_synced=self._on_synced))
-            group.create_task(self.reporter.run())
-            group.create_task(self._start_plugins())
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(run_informers(self.informers.all, on_synced=self._on_synced))
+                group.create_task(self.reporter.run())
+        finally:
+            await self.core.background.stop()
 
     async def lead(self, stopping: asyncio.Event) -> None:
         """Schedule until `stopping` is set; then finish what is on its way, undo what is not.
@@ -123,20 +122,10 @@ class Scheduler:
         if self.extenders is not None:
             await self.extenders.close()
 
-    async def _start_plugins(self) -> None:
-        """Let plugins that have a `start` begin, once the cluster is known. One that fails is left to itself."""
-        await self.synced.wait()
-        for runner in self.engine.runners.values():
-            for name, plugin in runner.profile.plugins.items():
-                if isinstance(plugin, Starting):
-                    try:
-                        await plugin.start()
-                    except Exception:
-                        logger.exception("plugin %s could not start", name)
-
     def _on_synced(self) -> None:
         tune_collector()
         self.synced.set()
+        self.core.start_plugins()
         sizes = self.cluster.sizes
         logger.info("the cluster is read: %d nodes, %d pods on them", sizes["nodes"], sizes["pods"])
 

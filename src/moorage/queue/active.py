@@ -6,10 +6,10 @@ from typing import Any, Final
 
 from moorage.columns import PodInfo
 from moorage.errors import PluginError
-from moorage.framework.answers import broken
+from moorage.framework.answers import broken, is_async, let_pass
+from moorage.framework.faults import Faults
 from moorage.framework.points import QueueSort, QueueSortByLess
 from moorage.framework.registry import plugin_name
-from moorage.queue.faults import Faults
 from moorage.queue.heap import PodHeap
 from moorage.queue.record import QueuedEntity
 
@@ -32,21 +32,31 @@ class QueueOrder:
         """Where the pod stands."""
         try:
             key = self._key(queued.pod, queued.timestamp)
-        except Exception as problem:
+        except BaseException as problem:
             return self._last(queued, broken(self._name, _POINT, problem))
         try:
             _ = key < key  # what does not even compare with itself compares with nothing
-        except Exception as problem:
+            if _is_unordered(key):
+                raise TypeError(f"{key!r} is neither less nor more than anything")
+        except BaseException as problem:
+            is_async(key)
             return self.last(queued, problem)
         return 0, key
 
-    def last(self, queued: QueuedEntity, problem: Exception) -> tuple[int, Any]:
+    def last(self, queued: QueuedEntity, problem: BaseException) -> tuple[int, Any]:
         """Where a pod stands whose key does not compare with others."""
+        let_pass(problem)
         return self._last(queued, broken(self._name, _POINT, f"keys do not compare: {problem}"))
 
     def _last(self, queued: QueuedEntity, error: PluginError) -> tuple[int, Any]:
         self._faults.see(error, _OUTCOME)
         return 1, (-queued.pod.priority, queued.timestamp)
+
+
+def _is_unordered(key: Any) -> bool:
+    """Whether it is no number, or holds one that is none (NaN)."""
+    parts = key if isinstance(key, tuple) else (key,)
+    return any(isinstance(part, float) and part != part for part in parts)
 
 
 def _key_of_less(less: Callable[[PodInfo, float, PodInfo, float], bool]) -> Callable[[PodInfo, float], Any]:

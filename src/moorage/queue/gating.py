@@ -1,22 +1,30 @@
 """PreEnqueue: which pods may enter the active or back-off queue at all."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from moorage.columns import PodInfo
+from moorage.config.points import IN_TREE_POINTS
 from moorage.framework.answers import broken, verdict
+from moorage.framework.faults import Faults
 from moorage.queue.counts import QueueCounts
-from moorage.queue.faults import Faults
 from moorage.queue.hints import PreEnqueueFunction, ProfileHints
 from moorage.queue.record import QueuedEntity, QueuedPod
 
 _POINT: Final = "PreEnqueue"
 
+#: Told a pod, the plugin that keeps it out, and why. kube-scheduler's own plugins do so without a word.
+TellGate = Callable[[PodInfo, str, str], None]
+
 
 class Gates:
     """The PreEnqueue plugins of each profile."""
 
-    def __init__(self, profiles: Mapping[str, ProfileHints], counts: QueueCounts, faults: Faults) -> None:
+    def __init__(
+        self, profiles: Mapping[str, ProfileHints], counts: QueueCounts, faults: Faults, tell: TellGate | None = None
+    ) -> None:
+        """`tell` hears who keeps a pod out and why, once for each change of that."""
+        self._tell = tell
         self._plugins = {name: dict(profile.pre_enqueue) for name, profile in profiles.items()}
         self._counts = counts
         self._faults = faults
@@ -38,7 +46,11 @@ class Gates:
         last = queued.gating_plugin
         names = [last, *(name for name in plugins if name != last)] if last else list(plugins)
         for name in names:
-            if not self._passes(name, plugins[name], queued.pod):
+            reason = self._refusal(name, plugins[name], queued.pod)
+            if reason is not None:
+                if self._tell is not None and reason != queued.told and name not in IN_TREE_POINTS:
+                    queued.told = reason
+                    self._tell(queued.pod, name, reason)
                 if name not in queued.rejecting_plugins:
                     self._counts.rejected(queued.profile, (name,))
                 queued.unschedulable_plugins |= {name}
@@ -47,9 +59,13 @@ class Gates:
         queued.gating_plugin = ""
         return True
 
-    def _passes(self, name: str, pre_enqueue: PreEnqueueFunction, pod: PodInfo) -> bool:
+    def _refusal(self, name: str, pre_enqueue: PreEnqueueFunction, pod: PodInfo) -> str | None:
+        """Why the plugin keeps the pod out; None where it does not."""
         try:
-            return verdict(name, None, _POINT, pre_enqueue(pod)) is None
-        except Exception as problem:
-            self._faults.see(broken(name, _POINT, problem), f"pods are kept out, such as {pod.key}")
-            return False
+            plugin = getattr(pre_enqueue, "__self__", None)
+            status = verdict(name, plugin, _POINT, pre_enqueue(pod))
+        except BaseException as problem:
+            error = broken(name, _POINT, problem)
+            self._faults.see(error, f"pods are kept out, such as {pod.key}")
+            return str(error)
+        return None if status is None else status.message

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from itertools import count
 from typing import Any
 
+from moorage.framework.answers import let_pass
 from moorage.queue.record import QueuedEntity
 
 #: (order, arrival, serial, pod). Serials are unique, so that pods themselves are never compared.
@@ -26,7 +27,9 @@ class PodHeap:
     """
 
     def __init__(
-        self, order: Callable[[QueuedEntity], Any], last_order: Callable[[QueuedEntity, Exception], Any] | None = None
+        self,
+        order: Callable[[QueuedEntity], Any],
+        last_order: Callable[[QueuedEntity, BaseException], Any] | None = None,
     ) -> None:
         self._order = order
         self._last_order = last_order
@@ -44,7 +47,7 @@ class PodHeap:
         """The pods in the order they would be popped."""
         try:
             entries = sorted(self._entries.values())
-        except Exception as problem:
+        except BaseException as problem:
             self._mend(problem)
             entries = self._heap
         return iter([entry[3] for entry in entries])
@@ -78,7 +81,7 @@ class PodHeap:
             self._heap = list(self._entries.values())
             try:
                 heapq.heapify(self._heap)
-            except Exception as problem:
+            except BaseException as problem:
                 self._mend(problem)
         return entry[3]
 
@@ -90,7 +93,7 @@ class PodHeap:
                 return entry[3]
             try:
                 heapq.heappop(self._heap)
-            except Exception as problem:
+            except BaseException as problem:
                 self._mend(problem)
         return None
 
@@ -101,7 +104,7 @@ class PodHeap:
             del self._entries[first.key]
             try:
                 heapq.heappop(self._heap)
-            except Exception as problem:
+            except BaseException as problem:
                 self._mend(problem)
         return first
 
@@ -109,10 +112,10 @@ class PodHeap:
         self._entries[entry[3].key] = entry
         try:
             heapq.heappush(self._heap, entry)
-        except Exception as problem:
+        except BaseException as problem:
             self._mend(problem)
 
-    def _mend(self, problem: Exception) -> None:
+    def _mend(self, problem: BaseException) -> None:
         """Two orders did not compare: keep the most that do, in order of arrival, and put the other pods last.
 
         Leaves the heap sorted.
@@ -131,14 +134,14 @@ class PodHeap:
         self._entries = {entry[3].key: entry for entry in good}
 
 
-def _sorted_in(entries: list[_Entry]) -> tuple[list[_Entry], list[tuple[_Entry, Exception]]]:
+def _sorted_in(entries: list[_Entry]) -> tuple[list[_Entry], list[tuple[_Entry, BaseException]]]:
     """The entries that compare with those before them, sorted; and the others, each with what comparing raised."""
     good: list[_Entry] = []
     clashing = []
     for entry in entries:
         try:
             insort(good, entry)
-        except Exception as problem:
+        except BaseException as problem:
             clashing.append((entry, problem))
     return good, clashing
 
@@ -146,5 +149,6 @@ def _sorted_in(entries: list[_Entry]) -> tuple[list[_Entry], list[tuple[_Entry, 
 def _is_equal(order: Any, other: Any) -> bool:
     try:
         return bool(order == other)
-    except Exception:
+    except BaseException as problem:
+        let_pass(problem)
         return False

@@ -8,10 +8,11 @@ from typing import Final
 from moorage.columns import PodInfo
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import GENERIC_WORKLOAD, NODE_TAINTS_WAKE_ALL
-from moorage.framework.answers import broken
+from moorage.errors import PluginError
+from moorage.framework.answers import broken, definition, is_async
 from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, HintFunction, ReadsOfPod, Resource, on
+from moorage.framework.faults import Faults
 from moorage.framework.status import Status
-from moorage.queue.faults import Faults
 from moorage.queue.moves import ObjectEvent, event_label
 from moorage.queue.record import QueuedEntity, QueuedPod
 from moorage.queue.unschedulable import Holder
@@ -122,7 +123,7 @@ class HintBook:
             for read in reads:  # called from this frame, so that a fault is told with the plugin's line
                 likeness = (*likeness, read(queued.pod))
             hash(likeness)
-        except Exception as problem:
+        except BaseException as problem:
             outcome = f"its hints are asked for each pod, such as {queued.key}"
             self._faults.see(broken(holder[1], _POINT, problem), outcome)
             return None
@@ -194,8 +195,11 @@ class HintBook:
     def _says_queue(self, plugin: str, hint: HintFunction | None, pod: PodInfo, happened: ObjectEvent) -> bool:
         started = self._now() if self._observe else 0.0
         try:
-            answer = Hint(hint(pod, happened.old, happened.new)) if hint else Hint.QUEUE
-        except Exception as problem:
+            answer = hint(pod, happened.old, happened.new) if hint else Hint.QUEUE
+            if not isinstance(answer, Hint):
+                shown = "is async, and nothing is awaited there" if is_async(answer) else f"answered {answer!r}"
+                raise PluginError(plugin, _POINT, f"{shown}; expected a Hint", where=definition(hint))
+        except BaseException as problem:
             # A pod tried once too often does no harm; one that sleeps because of a bug does.
             self._faults.see(broken(plugin, _POINT, problem), f"pods are requeued, such as {pod.key}")
             answer = None

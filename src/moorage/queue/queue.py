@@ -10,6 +10,7 @@ from moorage.columns.nominations import Nominations
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.config.gates import GANG_SCHEDULING, GENERIC_WORKLOAD, QUEUED_POD_GROUPS, SCHEDULER_POP_FROM_BACKOFF_Q
 from moorage.framework.events import Action, ClusterEvent, Resource
+from moorage.framework.faults import Faults
 from moorage.framework.points import QueueSort, QueueSortByLess
 from moorage.framework.status import Status
 from moorage.objects import KubeObject
@@ -18,8 +19,7 @@ from moorage.queue.asking import Asking, Stop, never
 from moorage.queue.backoff import BackoffQueue
 from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import pod_events, pod_resources
-from moorage.queue.faults import Faults
-from moorage.queue.gating import Gates
+from moorage.queue.gating import Gates, TellGate
 from moorage.queue.groups import Group, Groups, is_member
 from moorage.queue.hints import HintBook, HintObserver, ProfileHints, Requeue
 from moorage.queue.inflight import InFlightPods
@@ -63,13 +63,15 @@ class SchedulingQueue:
         features: Features = DEFAULT_FEATURES,
         holds_groups: bool = False,
         puts_off: bool = False,
+        faults: Faults | None = None,
         observe_hint: HintObserver | None = None,
+        tell_gate: TellGate | None = None,
     ) -> None:
         """`profiles` by scheduler name. With `puts_off` hints are asked by `work`, in slices; else at once.
 
         With `holds_groups` members of pod groups wait with their group, and `pop_entity` gives them together.
         """
-        self.faults = Faults()
+        self.faults = faults or Faults()
         order = QueueOrder(queue_sort, self.faults)
         self._profiles = frozenset(profiles)
         self._nominations = nominations
@@ -87,7 +89,7 @@ class SchedulingQueue:
         self._cycle = 0
         self.counts = QueueCounts()
         self._hints = HintBook(profiles, now, features=features, faults=self.faults, observe=observe_hint)
-        gates = Gates(profiles, self.counts, self.faults)
+        gates = Gates(profiles, self.counts, self.faults, tell_gate)
         self._active = ActiveQueue(order)
         #: When nothing else is ready, rejected pods are tried before their back-off is over.
         self._pop_from_backoff = SCHEDULER_POP_FROM_BACKOFF_Q in features

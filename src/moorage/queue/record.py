@@ -44,6 +44,8 @@ class QueuedEntity:
     pending_plugins: frozenset[str] = NO_PLUGINS
     #: The PreEnqueue plugin that keeps it out, "" if none does.
     gating_plugin: str = ""
+    #: What was last said of why it waits, at a gate or at Permit: it is said again only where that changes.
+    told: str = ""
     #: The number of the last event that came before it became unschedulable.
     entered: int = 0
     #: When its back-off ends, once computed for the last attempt.

@@ -7,6 +7,7 @@ import pytest
 from moorage.attempt.permits import LONGEST_WAIT, HeldPods
 from moorage.attempt.scripted import ScriptedWorld
 from moorage.columns import PodInfo, Snapshot
+from moorage.framework.points import Wait
 from moorage.framework.status import Code
 from moorage.testing import a_pod
 
@@ -26,7 +27,7 @@ def pods(world: ScriptedWorld) -> HeldPods:
 
 
 def test_a_pod_goes_on_when_all_who_hold_it_allow_it(pods: HeldPods) -> None:
-    held = pods.hold(pod(), "a", {"One": 60.0, "Two": 60.0})
+    held = pods.hold(pod(), "a", {"One": Wait(60.0), "Two": Wait(60.0)})
     held.allow("One")
     assert held.pending_plugins() == ["Two"]
     assert not held.outcome.done()
@@ -35,7 +36,7 @@ def test_a_pod_goes_on_when_all_who_hold_it_allow_it(pods: HeldPods) -> None:
 
 
 def test_one_who_rejects_it_is_enough(pods: HeldPods) -> None:
-    held = pods.hold(pod(), "a", {"One": 60.0, "Two": 60.0})
+    held = pods.hold(pod(), "a", {"One": Wait(60.0), "Two": Wait(60.0)})
     held.reject("Two", "not today")
     outcome = held.outcome.result()
     assert outcome is not None
@@ -50,7 +51,7 @@ def test_one_who_rejects_it_is_enough(pods: HeldPods) -> None:
 def test_the_first_whose_time_is_up_rejects_it(
     world: ScriptedWorld, pods: HeldPods, seconds: float, said: str, after: float
 ) -> None:
-    held = pods.hold(pod(), "a", {"Patient": 86400.0, "Hasty": seconds})
+    held = pods.hold(pod(), "a", {"Patient": Wait(86400.0), "Hasty": Wait(seconds)})
     assert world.time.next_timer == after
     world.time.advance(after)
     outcome = held.outcome.result()
@@ -60,7 +61,7 @@ def test_the_first_whose_time_is_up_rejects_it(
 
 
 def test_a_pod_that_is_preempted_goes_back_as_after_an_error(pods: HeldPods) -> None:
-    held = pods.hold(pod(), "a", {"One": 60.0})
+    held = pods.hold(pod(), "a", {"One": Wait(60.0)})
     held.preempt("DefaultPreemption", "preempted")
     outcome = held.outcome.result()
     assert outcome is not None
@@ -68,7 +69,7 @@ def test_a_pod_that_is_preempted_goes_back_as_after_an_error(pods: HeldPods) -> 
 
 
 def test_who_is_held_can_be_found_until_released(world: ScriptedWorld, pods: HeldPods) -> None:
-    held = pods.hold(pod(), "a", {"One": 60.0})
+    held = pods.hold(pod(), "a", {"One": Wait(60.0)})
     assert pods.get(held.pod.uid) is held
     assert [one.pod.name for one in pods] == ["web"]
     assert pods.reject(held.pod.uid)
@@ -81,7 +82,7 @@ def test_who_is_held_can_be_found_until_released(world: ScriptedWorld, pods: Hel
 
 
 def test_who_is_released_leaves_no_timer(world: ScriptedWorld, pods: HeldPods) -> None:
-    held = pods.hold(pod(), "a", {"One": 60.0})
+    held = pods.hold(pod(), "a", {"One": Wait(60.0)})
     pods.release(held.pod.uid)
     assert world.time.next_timer is None
     assert not held.outcome.done()

@@ -21,6 +21,7 @@ from moorage.framework import (
     unschedulable,
     wait,
 )
+from moorage.framework.points import Wait
 from moorage.framework.status import Status
 from moorage.testing import Cluster, Scheduler, a_node, a_pod
 
@@ -307,7 +308,7 @@ def test_a_broken_unreserve_keeps_nobody_else_from_it(caplog: pytest.LogCaptureF
     assert 'Unreserve plugin "Broken"' in caplog.text
 
 
-def permitting(answer: Any) -> tuple[Any, dict[str, float]]:
+def permitting(answer: Any) -> tuple[Any, dict[str, Wait]]:
     engine = Cluster(a_node("n")).scheduler(plugins=[plugin(permit=answer)]).engine
     placement = engine.schedule(info(engine))
     assert isinstance(placement, Placement)
@@ -316,8 +317,8 @@ def permitting(answer: Any) -> tuple[Any, dict[str, float]]:
 
 def test_permit_allows_denies_or_waits() -> None:
     assert permitting(give(None)) == (None, {})
-    assert permitting(give(wait("a bit"))) == (None, {"Broken": 0.0})
-    assert permitting(give(PermitAnswer(wait(), 30))) == (None, {"Broken": 30})
+    assert permitting(give(wait("a bit"))) == (None, {"Broken": Wait(0.0, "a bit")})
+    assert permitting(give(PermitAnswer(wait(), 30))) == (None, {"Broken": Wait(30)})
     denied, _ = permitting(give(unschedulable("no")))
     assert (denied.plugin, denied.reasons) == ("Broken", ("no",))
 

@@ -2,11 +2,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from moorage.framework.faults import Faults
 from moorage.plugins.priority_sort import PrioritySort
 from moorage.queue import Place, QueuedPod, SchedulingQueue
 from moorage.queue.active import QueueOrder
 from moorage.queue.backoff import BackoffQueue
-from moorage.queue.faults import Faults
 from moorage.queue.moves import NODE_ADD
 
 if TYPE_CHECKING:

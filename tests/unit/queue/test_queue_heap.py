@@ -3,8 +3,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from moorage.columns import PodInfo
+from moorage.framework.faults import Faults
 from moorage.queue.active import ActiveQueue, QueueOrder
-from moorage.queue.faults import Faults
 from moorage.queue.heap import PodHeap
 from moorage.queue.record import QueuedEntity, QueuedPod
 

@@ -95,7 +95,7 @@ def test_a_hint_that_breaks_counts_as_queue_and_is_told(world: "World", caplog: 
 def test_a_hint_that_answers_something_else_counts_as_queue(world: "World", caplog: pytest.LogCaptureFixture) -> None:
     hints = book(world, ("A", on(Resource.NODE, Action.ADD, lambda _pod, _old, _new: None)))  # type: ignore[arg-type,return-value]
     assert hints.judge(record(world, "A"), ObjectEvent(NODE_ADD)) is Requeue.AFTER_BACKOFF
-    assert "None is not a valid Hint" in caplog.text
+    assert "answered None; expected a Hint" in caplog.text
 
 
 def test_the_hint_sees_the_object_before_and_after(world: "World", hints: "Hints") -> None:

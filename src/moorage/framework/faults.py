@@ -1,7 +1,8 @@
-"""What plugins do wrong while pods wait: said once for each plugin, point and line, then counted."""
+"""What plugins do wrong: said once for each plugin, point and line, then counted."""
 
 import logging
 from collections import Counter
+from collections.abc import Mapping
 from typing import Final, NamedTuple
 
 from moorage.errors import PluginError
@@ -26,6 +27,13 @@ class Faults:
 
     def __init__(self) -> None:
         self.counts: Counter[Fault] = Counter()
+
+    def by_point(self) -> Mapping[tuple[str, ...], float]:
+        """How many faults each plugin has shown at each point."""
+        found: Counter[tuple[str, ...]] = Counter()
+        for fault, count in self.counts.items():
+            found[fault.plugin, fault.point] += count
+        return {point: float(count) for point, count in found.items()}
 
     def see(self, error: PluginError, outcome: str) -> None:
         """A plugin raised, or answered what cannot be used; `outcome` says what follows."""
