@@ -1,22 +1,25 @@
 """The embedded API server answers as kube-apiserver does: codes, reasons, causes, and the objects themselves."""
 
 import base64
+import contextlib
 import json
 import ssl
 import sys
 import urllib.error
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from tests.cluster import answers
+from tests.cluster import answers, group_answers
 from tests.cluster.answers import Call
+from tests.cluster.conftest import REAL, choice
+from tools.control_plane import binaries
 from tools.control_plane.processes import Process
-from tools.control_plane.running import Access, ControlPlane
+from tools.control_plane.running import Access, ControlPlane, run
 
 Json = dict[str, Any]
 
@@ -76,9 +79,15 @@ def steady(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def servers(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
     """kube-apiserver and ours, with the same empty namespace."""
-    home = tmp_path_factory.mktemp("embedded")
+    with beside(control_plane, tmp_path_factory.mktemp("embedded")) as pair:
+        yield pair
+
+
+@contextlib.contextmanager
+def beside(control_plane: ControlPlane, home: Path, *flags: str) -> Iterator[tuple[Server, Server]]:
+    """kube-apiserver and ours started with these flags, with the same empty namespace."""
     path = home / "kubeconfig"
-    command = [sys.executable, "-m", "moorage", "apiserver", "--port", "0", "--kubeconfig-out", str(path)]
+    command = [sys.executable, "-m", "moorage", "apiserver", "--port", "0", "--kubeconfig-out", str(path), *flags]
     with Process("moorage apiserver", command, home / "apiserver.log") as process:
         process.wait_until(path.exists)
         namespace = f"same-{uuid.uuid4().hex[:8]}"
@@ -99,10 +108,29 @@ def _access(kubeconfig: Path, home: Path) -> Access:
 
 @pytest.mark.parametrize("calls", [answers.pods, answers.workloads, answers.others, answers.applies])
 def test_both_servers_answer_alike(servers: tuple[Server, Server], calls: Callable[[], Iterator[Call]]) -> None:
+    assert not (differing := differences(servers, calls())), "\n".join(differing)
+
+
+def test_both_servers_answer_alike_about_groups(tmp_path: Path) -> None:
+    if choice() != REAL:
+        pytest.skip("needs a real control plane: run it with MOORAGE_TEST_CLUSTER=real (make test-cluster)")
+    version = binaries.version().removeprefix("v").rpartition(".")[0]
+    gates = dict.fromkeys(group_answers.GATES[version], True)
+    flags = [f"--emulated-version={version}", *(f"--feature-gates={name}=true" for name in gates)]
+    with (
+        run(gates=gates, apis=group_answers.APIS[version]) as control_plane,
+        beside(control_plane, tmp_path, *flags) as servers,
+    ):
+        differing = differences(servers, group_answers.groups(version))
+    assert not differing, "\n".join(differing)
+
+
+def differences(servers: tuple[Server, Server], calls: Iterable[Call]) -> list[str]:
+    """Where the two answer differently, told call by call."""
     real, embedded = servers
     differing = []
-    for call in calls():
+    for call in calls:
         expected, found = real(call), embedded(call)
         if expected != found:
             differing.append(f"{call}\n  kube-apiserver: {expected}\n  embedded:       {found}")
-    assert not differing, "\n".join(differing)
+    return differing

@@ -8,7 +8,7 @@ import ssl
 import subprocess
 import tempfile
 import urllib.parse
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -38,9 +38,18 @@ class Access:
 class ControlPlane:
     """etcd and kube-apiserver, running; further programs start on demand. Made by `run()`, which ends them all."""
 
-    def __init__(self, home: Path, binaries: Path, ending: contextlib.ExitStack) -> None:
+    def __init__(
+        self,
+        home: Path,
+        binaries: Path,
+        ending: contextlib.ExitStack,
+        gates: Mapping[str, bool] | None = None,
+        apis: Sequence[str] = (),
+    ) -> None:
         self.home = home
         self.binaries = binaries
+        self._gates = _gate_flags(gates or {})
+        self._apis = [f"--runtime-config={','.join(f'{api}=true' for api in apis)}"] if apis else []
         self._ending = ending
         self._started = 0
         self._service_account_key = home / "service-account.key"
@@ -62,7 +71,7 @@ class ControlPlane:
         }
         path = self.home / f"kube-scheduler-{port}.json"
         path.write_text(json.dumps(settings))
-        process = self._start("kube-scheduler", f"--config={path}", *_serving(port))
+        process = self._start("kube-scheduler", f"--config={path}", *self._gates, *_serving(port))
         process.wait_until(lambda: _answers(f"https://{LOOPBACK}:{port}/healthz"))
         return process
 
@@ -75,6 +84,7 @@ class ControlPlane:
             "--leader-elect=false",
             f"--controllers={controllers}",
             f"--service-account-private-key-file={self._service_account_key}",
+            *self._gates,
             *_serving(port),
         )
         process.wait_until(lambda: _answers(f"https://{LOOPBACK}:{port}/healthz"))
@@ -139,6 +149,8 @@ class ControlPlane:
             "--enable-priority-and-fairness=false",
             "--max-requests-inflight=0",
             "--max-mutating-requests-inflight=0",
+            *self._gates,
+            *self._apis,
             *_serving(port),
         )
         url = f"https://{LOOPBACK}:{port}"
@@ -150,13 +162,18 @@ class ControlPlane:
 
 
 @contextlib.contextmanager
-def run(binaries: Path | None = None) -> Iterator[ControlPlane]:
-    """A control plane from the programs in `binaries`; it ends, with all that was started in it, with the block."""
+def run(
+    binaries: Path | None = None, *, gates: Mapping[str, bool] | None = None, apis: Sequence[str] = ()
+) -> Iterator[ControlPlane]:
+    """A control plane from the programs in `binaries`; it ends, with all that was started in it, with the block.
+
+    `gates` are turned in every program; `apis` ("scheduling.k8s.io/v1beta1") are served that are not by default.
+    """
     with (
         tempfile.TemporaryDirectory(prefix="moorage-control-plane-") as home,
         contextlib.ExitStack() as ending,
     ):
-        yield ControlPlane(Path(home), binaries or folder(), ending)
+        yield ControlPlane(Path(home), binaries or folder(), ending, gates, apis)
 
 
 def kubectl(program: Path, access: Access, *arguments: str, stdin: str = "") -> str:
@@ -166,6 +183,11 @@ def kubectl(program: Path, access: Access, *arguments: str, stdin: str = "") -> 
     if done.returncode != 0:
         raise ProcessError(f"kubectl {' '.join(arguments)}: {done.stderr.strip()}")
     return done.stdout
+
+
+def _gate_flags(gates: Mapping[str, bool]) -> list[str]:
+    listed = ",".join(f"{name}={str(value).lower()}" for name, value in gates.items())
+    return [f"--feature-gates={listed}"] if listed else []
 
 
 def _serving(port: int) -> tuple[str, str]:

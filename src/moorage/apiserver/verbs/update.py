@@ -73,7 +73,7 @@ def check_version(operation: Operation, metadata: Json, item: Item, old: Json) -
         faults = Faults()
         faults.invalid("metadata.resourceVersion", 0, "must be specified for an update")
         kind = operation.resource.kind
-        raise status.invalid(kind.kind, kind.group, operation.name, faults)
+        raise status.invalid(kind.plural, kind.group, operation.name, faults)  # so kube-apiserver calls it here
     if metadata.get("uid", old["uid"]) != old["uid"]:
         why = f"Precondition failed: UID in precondition: {metadata['uid']}, UID in object meta: {old['uid']}"
         raise operation.resource.conflict(operation.name, why)
