@@ -18,6 +18,10 @@ from moorage.kube.errors import AnswerLost, AnswerTooLong, BadAnswer, DeadlineEx
 
 _HEAD_END = b"\r\n\r\n"
 _HEAD_LIMIT = 1 << 20
+_LINE_LIMIT = 1 << 12
+"""Bytes a chunk's size may take, with whatever stands beside it."""
+_INTERIM_LIMIT = 16
+"""Interim answers before the real one."""
 _SHOWN = 200
 """How much of an answer that is too long is worth keeping, to show what it is."""
 _BUFFER = 1 << 16
@@ -88,12 +92,16 @@ class _Body:
             while True:
                 line_end = pending.find(b"\r\n", start)
                 if line_end < 0:
+                    if len(pending) - start > _LINE_LIMIT:
+                        raise ValueError("a chunk of endless size")
                     return False
                 size = int(pending[start:line_end].split(b";", 1)[0], 16)
                 if size < 0:
                     raise ValueError("a chunk of negative size")
                 self._check(len(self._parts) + size)
                 if size == 0:
+                    if len(pending) - line_end > _HEAD_LIMIT:
+                        raise ValueError("endless trailers")
                     return pending.find(_HEAD_END, line_end) >= 0
                 chunk_end = line_end + 2 + size
                 if len(pending) < chunk_end + 2:
@@ -122,6 +130,7 @@ class Connection(asyncio.BufferedProtocol):
         self._head = bytearray()
         self._body: _Body | None = None
         self._limit: int | None = None
+        self._interim = 0
         self._received = memoryview(bytearray(_BUFFER))
         self._heard = False
         self._timer: asyncio.TimerHandle | None = None
@@ -139,7 +148,7 @@ class Connection(asyncio.BufferedProtocol):
     def send(self, request: bytes, limit: int | None = None) -> asyncio.Future[Answer]:
         """Write a request; the future holds its answer, whose body may be `limit` bytes long."""
         assert self._transport is not None
-        self._limit = limit
+        self._limit, self._interim = limit, 0
         waiter = self._waiter = asyncio.get_running_loop().create_future()
         self._transport.write(request)
         return waiter
@@ -206,23 +215,28 @@ class Connection(asyncio.BufferedProtocol):
         body = self._body
         if body is None:
             self._head += data
-            end = self._head.find(_HEAD_END)
-            if end < 0:
-                if len(self._head) > _HEAD_LIMIT:
-                    raise ValueError("endless headers")
-                return
-            answer = parse_head(bytes(self._head[:end]))
-            rest = bytes(self._head[end + 4 :])
-            self._head.clear()
-            if answer.status < 200:
-                # An interim answer (100 Continue): the real one follows.
-                if rest:
-                    self._take(rest)
+            answer = self._take_head()
+            if answer is None:
                 return
             body = self._body = _Body(answer, self._limit)
-            data = rest
+            data = bytes(self._head)
+            self._head.clear()
         if body.feed(data):
             self._deliver(body)
+
+    def _take_head(self) -> Answer | None:
+        """The head of the answer, once it is there. An interim answer (100 Continue) is passed over."""
+        while (end := self._head.find(_HEAD_END)) >= 0:
+            answer = parse_head(bytes(self._head[:end]))
+            del self._head[: end + 4]
+            if answer.status >= 200:
+                return answer
+            self._interim += 1
+            if self._interim > _INTERIM_LIMIT:
+                raise ValueError("endless interim answers")
+        if len(self._head) > _HEAD_LIMIT:
+            raise ValueError("endless headers")
+        return None
 
     def _deliver(self, body: _Body) -> None:
         answer = body.finish()

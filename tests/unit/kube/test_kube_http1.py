@@ -53,6 +53,7 @@ WHOLE_ANSWERS = [
     (b"HTTP/1.1 201 Created\r\nA: b\r\ncontent-LENGTH: 0\r\n\r\n", b""),
     (b"HTTP/1.1 204 No Content\r\n\r\n", b""),
     (b"HTTP/1.1 100 Continue\r\n\r\n" + OK, b"hi"),
+    (b"HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n" * 2 + OK, b"hi"),
     (chunked(b"one", b"two" * 10), b"one" + b"two" * 10),
     (chunked(), b""),
     (chunked(b"\r\n\r\n0\r\n\r\n", trailer=b"X: y\r\n"), b"\r\n\r\n0\r\n\r\n"),
@@ -98,7 +99,13 @@ async def test_a_server_that_says_close_is_not_asked_again_on_that_connection() 
         b"HTTP/1.1 two hundred\r\n\r\n",
         b"HTTP/1.1 200 OK\r\nContent-Length: 1\r\n\r\nhi",
         b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n-5\r\nhi\r\n",
+        # What never comes to an end, and would be kept as long as it comes.
+        b"HTTP/1.1 102 Processing\r\n\r\n" * 3000,
+        b"HTTP/1.1 200 OK\r\n" + b"X: y\r\n" * 200_000,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n" + b"1" * 5_000,
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: y\r\n" * 200_000,
     ],
+    ids=lambda raw: repr(raw[:20]),
 )
 async def test_what_is_no_http_is_a_bad_answer(raw: bytes) -> None:
     with pytest.raises(BadAnswer):
