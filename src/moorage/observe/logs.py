@@ -8,6 +8,7 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 from typing import IO, Final
 
 from moorage.attempt.world import POD_LOGGER
@@ -27,6 +28,20 @@ def configure(verbosity: int = 0, *, as_json: bool = False, stream: IO[str] | No
     root.setLevel(next((level for least, level in _LEVELS if verbosity >= least), logging.WARNING))
     logging.getLogger(POD_LOGGER).setLevel(logging.INFO if verbosity >= 2 else logging.WARNING)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
+
+
+def keep_last_error() -> Callable[[], str]:
+    """From now on keep the last error that is logged; what is returned tells it, "" where there was none."""
+    keeper = _LastError(logging.ERROR)
+    logging.getLogger().addHandler(keeper)
+    return lambda: keeper.text
+
+
+class _LastError(logging.Handler):
+    text = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.text = record.getMessage()
 
 
 class _TextFormatter(logging.Formatter):

@@ -61,8 +61,12 @@ async def pod(client: Client, name: str) -> Pod | None:
     return convert(msgspec.json.decode(answer), Pod)
 
 
+class InVain(MoorageError):
+    """What was waited for did not come."""
+
+
 async def wait_for(what: str, look: Callable[[], Awaitable[T | None]]) -> T:
-    """Look again and again until there is something to see."""
+    """Look again and again until there is something to see. Raises InVain."""
     try:
         async with asyncio.timeout(_PATIENCE_SECONDS):
             while True:
@@ -71,4 +75,17 @@ async def wait_for(what: str, look: Callable[[], Awaitable[T | None]]) -> T:
                     return seen
                 await asyncio.sleep(0.1)
     except TimeoutError:
-        raise MoorageError(f"waited {_PATIENCE_SECONDS:.0f} s in vain for {what}") from None
+        raise InVain(f"waited {_PATIENCE_SECONDS:g} s in vain for {what}") from None
+
+
+async def waiting(client: Client) -> list[str]:
+    """Each pod that does not run, with what its condition says."""
+    listed = msgspec.json.decode(await client.get(resource_of("Pod").path("default")))
+    found = (convert(item, Pod) for item in listed["items"])
+    return [f"pod {pod.key}: {refusal(pod) or pod.status.phase}" for pod in found if pod.status.phase != "Running"]
+
+
+def refusal(pod: Pod | None) -> str:
+    """Why the pod has no node, as its condition says; "" where it does not say so."""
+    conditions = pod.status.conditions if pod is not None else ()
+    return next((one.message for one in conditions if one.type == "PodScheduled" and one.status == "False"), "")

@@ -52,10 +52,8 @@ class Returning:
         return await asking.wait_for(f"{NAME} to run", look)
 
     async def _waiting(self) -> str | None:
-        pod = await asking.pod(self._client, NAME)
-        conditions = pod.status.conditions if pod is not None else ()
-        told = next((one for one in conditions if one.type == "PodScheduled" and one.status == "False"), None)
-        return told.message.partition(". ")[0] if told is not None else None
+        message = asking.refusal(await asking.pod(self._client, NAME))
+        return message.partition(". ")[0] or None
 
     async def _cordon(self, node: str, *, is_closed: bool) -> None:
         patch = msgspec.json.encode({"spec": {"unschedulable": is_closed}})

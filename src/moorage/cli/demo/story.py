@@ -129,9 +129,7 @@ class Story:
         return pod if pod is not None and pod.status.phase == "Running" else None
 
     async def _refusal(self, name: str) -> str | None:
-        pod = await asking.pod(self._client, name)
-        conditions = pod.status.conditions if pod is not None else ()
-        return next((one.message for one in conditions if one.type == "PodScheduled" and one.status == "False"), None)
+        return asking.refusal(await asking.pod(self._client, name)) or None
 
     async def _is_full(self, app: str, count: int) -> bool:
         found = await asking.pods(self._client, app)
