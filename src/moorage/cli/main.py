@@ -5,7 +5,8 @@ from typing import Annotated
 import typer
 
 from moorage import __version__
-from moorage.cli import apiserver, config, controllers, decide, extender, manifests, scheduler, up
+from moorage.cli import apiserver, config, controllers, extender, manifests, scheduler, up
+from moorage.cli.decide.command import decide
 from moorage.cli.demo.command import demo
 from moorage.cli.new import command as new
 
@@ -18,7 +19,7 @@ app.command(epilog="Example: moorage demo")(demo)
 app.command(epilog="Example: moorage up --nodes 3 --plugin examples/first_plugin/keep_off_spot.py:KeepOffSpot")(up.up)
 app.command(epilog="Example: moorage apiserver --port 0 --kubeconfig-out kubeconfig")(apiserver.apiserver)
 app.command(epilog="Example: moorage controllers --kubeconfig ~/.kube/config")(controllers.controllers)
-app.command(epilog="Example: moorage decide cases.jsonl -o decisions.jsonl")(decide.decide)
+app.command(epilog="Example: moorage decide examples/notebook/cluster.yaml --pod database")(decide)
 app.command(epilog="Example: moorage extender --plugin examples/first_plugin/keep_off_spot.py:KeepOffSpot")(
     extender.extender
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from moorage.config.ownargs import field_types
-from moorage.errors import InputError
+from moorage.errors import InputError, did_you_mean
 from moorage.framework.handle import Handle
 from moorage.framework.points import POINTS
 
@@ -69,8 +69,7 @@ def declared(plugin: Factory, name: str = "") -> Declaration:
     name = name or plugin_name(made)
     points = served_points(made)
     if not points:
-        known = ", ".join(POINTS)
-        raise InputError(f'plugin "{name}" serves no extension point: it has none of the methods of {known}')
+        raise InputError(f'plugin "{name}" serves no extension point: {_what_is_missing(made)}')
     args_type = getattr(made, "args_type", None)
     if args_type is not None:
         try:
@@ -113,6 +112,18 @@ def _made_by(factory: Factory) -> type:
     return made
 
 
+def _what_is_missing(plugin: type) -> str:
+    methods = {name for contracts in POINTS.values() for one in contracts for name in _methods(one)}
+    for own in vars(plugin):
+        # Go's names in their own case are near, too.
+        if not own.startswith("_") and (hint := did_you_mean(own, methods)):
+            return f"it has {own}{hint}"
+    return f"it has none of the methods of {', '.join(POINTS)}"
+
+
+def _methods(contract: type) -> Iterable[str]:
+    return [name for name, member in vars(contract).items() if callable(member) and not name.startswith("_")]
+
+
 def _has_methods(plugin: type, contract: type) -> bool:
-    wanted: Mapping[str, Any] = {n: m for n, m in vars(contract).items() if callable(m) and not n.startswith("_")}
-    return all(callable(getattr(plugin, name, None)) for name in wanted)
+    return all(callable(getattr(plugin, name, None)) for name in _methods(contract))

@@ -69,7 +69,10 @@ class Registry:
     def register_named(self, reference: str) -> str:
         """Add a plugin named as `module:Class` or `path/to/file.py:Class`; returns its name."""
         plugin = load_class(reference)
-        self.register(plugin)
+        try:
+            self.register(plugin)
+        except InputError as error:
+            raise InputError(error.problem, where=f"--plugin {reference}") from None
         return plugin_name(plugin)
 
     def create(self, name: str, args: Any, handle: Handle) -> Any:

@@ -97,7 +97,10 @@ def access_of(config: Kubeconfig, context_name: str = "", *, master: str = "") -
     where = ", ".join(map(str, config.files))
     context_name = context_name or config.current_context
     if not context_name:
-        raise InputError("no current-context is set, and none was asked for", where=where)
+        known = ", ".join(config.contexts) or "none"
+        raise InputError(
+            f"no current-context is set: `kubectl config use-context NAME` sets one (there are: {known})", where=where
+        )
     path, context = find(config.contexts, context_name, "context", where)
     cluster_path, cluster = find(config.clusters, context.cluster, "cluster", f"{path}: context {context_name!r}")
     user_path, user = path, User()

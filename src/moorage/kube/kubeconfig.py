@@ -85,6 +85,7 @@ class NamedContext(msgspec.Struct):
 
 
 class _File(msgspec.Struct, rename="kebab"):
+    kind: str = "Config"
     clusters: list[NamedCluster] | None = None
     users: list[NamedUser] | None = None
     contexts: list[NamedContext] | None = None
@@ -125,9 +126,12 @@ def _parse(path: Path) -> _File:
     except InputError as error:
         raise InputError(str(error), where=str(path)) from error
     try:
-        return convert({} if content is None else content, _File)
+        file = convert({} if content is None else content, _File)
     except ObjectError as error:
         raise InputError(error.problem, where=f"{path}: {error.where}" if error.where else str(path)) from error
+    if file.kind != "Config":
+        raise InputError(f'expected a kubeconfig, whose kind is "Config", got "{file.kind}"', where=f"{path}: kind")
+    return file
 
 
 def find(entries: dict[str, tuple[Path, _Entry]], name: str, kind: str, where: str) -> tuple[Path, _Entry]:

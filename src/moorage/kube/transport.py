@@ -27,6 +27,7 @@ from moorage.kube.errors import (
 )
 from moorage.kube.http1 import SILENCE, Answer, Pool
 from moorage.kube.tls import client_context
+from moorage.kube.troubles import Troubles
 
 JSON = "application/json"
 MERGE_PATCH = "application/merge-patch+json"
@@ -53,6 +54,8 @@ class Client:
         user_agent: str = "moorage",
     ) -> None:
         self.access = access
+        #: What keeps those who follow collections through this client from doing so.
+        self.troubles = Troubles()
         self._connections = connections
         self._deadline = deadline
         self._url = _server_url(access)

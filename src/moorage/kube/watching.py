@@ -262,10 +262,13 @@ async def watch_forever(
         try:
             async with aclosing(list_and_watch(client, target, cursor)) as steps:
                 async for step in steps:
-                    backoff.reset()
-                    if is_missing and step is not Step.LISTING:
-                        logger.info("%s: served now", target.path)
-                        is_missing = False
+                    # A list that begins has only been asked for: everything else is an answer.
+                    if step is not Step.LISTING:
+                        backoff.reset()
+                        client.troubles.passed(target.path)
+                        if is_missing:
+                            logger.info("%s: served now", target.path)
+                            is_missing = False
                     yield step
         except (Gone, BadAnswer) as error:
             logger.info("%s: the watch lost its place, listing again: %s", target.path, error)
@@ -280,7 +283,7 @@ async def watch_forever(
                     logger.warning("%s: not served here: left out until it is", target.path)
                     yield Step.LISTING
                     yield Step.LISTED
-            else:
-                logger.warning("%s: %s", target.path, error)
+            elif told := client.troubles.failed(target.path, error):
+                logger.warning("%s", told)
         asked = failure.retry_after if isinstance(failure, StatusError) else None
         await asyncio.sleep(MISSING_DELAY if is_missing else backoff.next(asked))

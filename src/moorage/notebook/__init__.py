@@ -11,6 +11,6 @@ cluster    the cluster that both give: pending pods, and decisions on any pod
 """
 
 from moorage.notebook.cluster import LoadedCluster, connect, load
-from moorage.notebook.reading import Source, read_objects
+from moorage.notebook.reading import Source, read_manifests, read_objects
 
-__all__ = ["LoadedCluster", "Source", "connect", "load", "read_objects"]
+__all__ = ["LoadedCluster", "Source", "connect", "load", "read_manifests", "read_objects"]

@@ -68,6 +68,19 @@ class LoadedCluster:
         merged = self._cluster.add(*read_objects(*sources))
         return LoadedCluster(merged.objects, left_out=self.left_out)
 
+    def pod(self, pod: str | Mapping[str, Any] | PodBuilder | Pod) -> Pod:
+        """A pod by its name, as a manifest or as built. Raises InputError."""
+        if isinstance(pod, PodBuilder):
+            return pod.build()
+        if isinstance(pod, Pod):
+            return pod
+        if isinstance(pod, str):
+            return self._named(pod)
+        read = read_objects(pod)
+        if len(read) != 1 or not isinstance(read[0], Pod):
+            raise InputError(f"expected one Pod, got {', '.join(item.KIND for item in read) or 'nothing'}", where="pod")
+        return read[0]
+
     def decide(
         self,
         pod: str | Mapping[str, Any] | PodBuilder | Pod,
@@ -86,7 +99,7 @@ class LoadedCluster:
         `pod` is a manifest, or the name of a pod of the cluster ("web-0" or "namespace/web-0"); one that runs
         already is decided as if it did not. The rest as in `moorage.testing.Cluster.scheduler`.
         """
-        found = self._pod(pod)
+        found = self.pod(pod)
         bare = _without_node(found)
         others = [item for item in self.objects if not (isinstance(item, Pod) and item.key == found.key)]
         return Cluster(*others).decide(
@@ -147,18 +160,6 @@ class LoadedCluster:
             for node in Snapshot.of(self.objects).nodes
         ]
         return Table(repr(self), ("node", "pods", "cpu (m)", "memory (Mi)"), tuple(rows))
-
-    def _pod(self, pod: str | Mapping[str, Any] | PodBuilder | Pod) -> Pod:
-        if isinstance(pod, PodBuilder):
-            return pod.build()
-        if isinstance(pod, Pod):
-            return pod
-        if isinstance(pod, str):
-            return self._named(pod)
-        read = read_objects(pod)
-        if len(read) != 1 or not isinstance(read[0], Pod):
-            raise InputError(f"expected one Pod, got {', '.join(item.KIND for item in read) or 'nothing'}", where="pod")
-        return read[0]
 
     def _named(self, name: str) -> Pod:
         pods = {pod.key: pod for pod in self._pods()}

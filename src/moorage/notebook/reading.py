@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from moorage.apiserver.defaults.objects import default_node
 from moorage.apiserver.defaults.pods import default_pod
+from moorage.cases.reading import check_quantities
 from moorage.errors import InputError, ObjectError, did_you_mean
 from moorage.kube.paths import RESOURCES
 from moorage.objects import KINDS, KubeObject, convert_object
@@ -30,12 +31,21 @@ def read_objects(*sources: Source) -> list[KubeObject]:
 
     Raises InputError that names file, document and field.
     """
+    return [item for item, _ in _read(sources)]
+
+
+def read_manifests(*sources: Source) -> list[dict[str, Any]]:
+    """The same objects as manifests, complete as an API server would have them."""
+    return [tree for _, tree in _read(sources)]
+
+
+def _read(sources: Iterable[Source]) -> list[tuple[KubeObject, dict[str, Any]]]:
     trees = [pair for source in sources for pair in _trees(source)]
     classes = {name: tree for _, tree in trees if tree["kind"] == "PriorityClass" and (name := _name(tree))}
-    objects: dict[tuple[str, str], KubeObject] = {}
+    objects: dict[tuple[str, str], tuple[KubeObject, dict[str, Any]]] = {}
     for where, tree in trees:
         item = _object(tree, where, classes)
-        objects[(item.KIND, item.key)] = item
+        objects[(item.KIND, item.key)] = item, tree
     return list(objects.values())
 
 
@@ -114,6 +124,7 @@ def _object(tree: dict[str, Any], where: str, classes: Mapping[str, Mapping[str,
     at = f"{where}: {tree['kind']}"
     try:
         _fill_in(tree, classes)
+        check_quantities(tree)
         return convert_object(tree)
     except ObjectError as error:
         raise InputError(str(error), where=at) from None

@@ -95,7 +95,7 @@ class Cluster:
         registry.register_all(plugins)
         features = features_of(version, gates)
         if config is None:
-            document = _document(plugins, _by_name(args), _by_name(weights), defaults=defaults)
+            document = enabling(plugins, _by_name(args), _by_name(weights), defaults=defaults)
             parsed = parse_config(document, known=registry.known, features=features)
         elif args or weights or not defaults:
             raise ValueError("a config says which plugins run, with which args and weights: give one or the other")
@@ -159,10 +159,10 @@ def _parsed(config: Mapping[str, Any] | Path | str, registry: Registry, features
     return parse_config(config, known=registry.known, features=features)
 
 
-def _document(
-    plugins: Sequence[type], args: Mapping[str, Any], weights: Mapping[str, int], *, defaults: bool
+def enabling(
+    plugins: Sequence[type], args: Mapping[str, Any] = {}, weights: Mapping[str, int] = {}, *, defaults: bool = True
 ) -> dict[str, Any]:
-    """The configuration that enables these plugins."""
+    """The configuration that enables these plugins, beside the default ones or alone; args and weights by name."""
     names = [plugin_name(plugin) for plugin in plugins]
     if not defaults:
         names += [name for name in ("PrioritySort", "DefaultBinder") if name not in names]

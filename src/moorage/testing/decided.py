@@ -159,5 +159,5 @@ class Decided:
 
 def _preemption_text(preemption: Preemption) -> str:
     if not preemption.node:
-        return preemption.message or "does not help"
+        return preemption.message.removeprefix("preemption: ") or "does not help"
     return f"evict {', '.join(preemption.victims)} from {preemption.node}"

@@ -239,11 +239,22 @@ def _documents(text: str, *, strict: bool) -> Iterator[Any]:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         where = f"line {mark.line + 1}: " if mark is not None else ""
-        raise InputError(f"{where}{error.problem or error.context}") from None
+        raise InputError(f"{where}{error.problem or error.context}{_cure(error, text)}") from None
     except yaml.reader.ReaderError as error:
         raise InputError(f"character {error.position}: {error.reason}") from None
     except RecursionError:
         raise InputError(_TOO_DEEP) from None
+
+
+def _cure(error: yaml.MarkedYAMLError, text: str) -> str:
+    """What to do about the commonest faults, which the parser words in its own terms."""
+    mark = error.problem_mark
+    lines = text.splitlines()
+    if mark is not None and mark.line < len(lines) and lines[mark.line][mark.column : mark.column + 1] == "\t":
+        return ": it is a tab; YAML is indented by spaces"
+    if "block" in (error.context or ""):
+        return "; is the line indented like those it belongs with?"
+    return ""
 
 
 class _Builder:

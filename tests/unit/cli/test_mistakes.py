@@ -3,9 +3,15 @@
 docs/mistakes.md is what this test finds: MOORAGE_WRITE_DOCS=1 writes it anew.
 """
 
+import http.server
+import json
 import os
+import re
 import shlex
 import socket
+import subprocess
+import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -21,53 +27,107 @@ PAGE = Path(__file__).parents[3] / "docs" / "mistakes.md"
 HEAD = """\
 # What goes wrong at first, and what is said then
 
-Each of these ends with exit status 2 and nothing done. The page is written by the tests, from what is really printed.
+Most of these end with exit status 2 and nothing done; where the cure may come from outside, the process keeps trying.
+The page is written by the tests, from what is really printed.
 """
+#: What stands in the page for what is another in each run.
+SHOWN = {"taken": "6443", "server": "https://10.0.0.1:6443"}
+PATIENCE = 30.0
 
 
 @pytest.fixture(scope="module")
-def taken() -> Iterator[int]:
-    """A port that somebody else listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as server:
-        yield server.getsockname()[1]
+def places() -> Iterator[dict[str, str]]:
+    """A port that somebody else listens on, and a server that lets nobody read anything."""
+    with (
+        socket.create_server(("127.0.0.1", 0)) as taken,
+        http.server.ThreadingHTTPServer(("127.0.0.1", 0), Refusing) as server,
+    ):
+        serving = threading.Thread(target=server.serve_forever)
+        serving.start()
+        yield {"taken": str(taken.getsockname()[1]), "server": f"http://127.0.0.1:{server.server_port}"}
+        server.shutdown()
+        serving.join()
 
 
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where things are typed: a folder without anything but what the mistake brings."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("KUBECONFIG", raising=False)
-    return tmp_path
+class Refusing(http.server.BaseHTTPRequestHandler):
+    """Knows jane alone, and gives her no rights."""
+
+    def do_GET(self) -> None:
+        code, message = 401, "Unauthorized"
+        if self.headers["Authorization"] == "Bearer jane":
+            code, message = 403, 'nodes is forbidden: User "jane" cannot list resource "nodes" at the cluster scope'
+        body = json.dumps({"kind": "Status", "code": code, "message": message}).encode()
+        self.send_response(code)
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None: ...
 
 
-def _answer(mistake: dict[str, Any], folder: Path, port: int) -> str:
-    for name, text in mistake.get("files", {}).items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text)
-    typed = shlex.split(mistake["typed"].replace("{taken}", str(port)))
+@pytest.fixture(scope="module")
+def answers(places: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What is printed about each mistake, made in a folder without anything but what the mistake brings."""
+    found = {}
+    before = os.getcwd()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("KUBECONFIG", raising=False)
+        for number, mistake in enumerate(MISTAKES):
+            folder = tmp_path_factory.mktemp(f"mistake{number}")
+            for name, text in mistake.get("files", {}).items():
+                file = folder / name
+                file.parent.mkdir(parents=True, exist_ok=True)
+                file.write_text(_filled(text, places))
+            os.chdir(folder)
+            told = _running if mistake.get("runs") else _ending
+            said = told(shlex.split(_filled(mistake["typed"], places)), folder)
+            for name, value in places.items():
+                said = said.replace(value, f"{{{name}}}")
+            lines = [line.rstrip() for line in said.replace(str(folder), "~").splitlines() if line.strip()]
+            found[mistake["mistake"]] = "\n".join(lines)
+    os.chdir(before)
+    return found
+
+
+def _filled(text: str, values: dict[str, str]) -> str:
+    for name, value in values.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+def _ending(typed: list[str], folder: Path) -> str:
+    """What a command says that refuses."""
     environment = {"COLUMNS": "120", "TERM": "dumb", "HOME": str(folder)}
     told = typer.testing.CliRunner().invoke(app, typed, env=environment)
     assert told.exit_code == 2, (told.output, told.exception)
     assert told.stdout == ""
-    said = told.stderr.replace(str(folder), "~").replace(str(port), "{taken}")
-    return "\n".join(line.rstrip() for line in said.splitlines() if line.strip())
+    return told.stderr
+
+
+def _running(typed: list[str], folder: Path) -> str:
+    """What a process warns of first that goes on, without the head of its log's lines."""
+    command = [sys.executable, "-m", "moorage", *typed]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True, env={**os.environ, "HOME": str(folder)}) as child:
+        last = threading.Timer(PATIENCE, child.kill)
+        last.start()
+        assert child.stderr is not None
+        said = next((line for line in child.stderr if line.startswith("W")), "")
+        last.cancel()
+        child.kill()
+    # Which of the collections answers first is another one each time.
+    return re.sub(r"/apis?/[\w./]+", "/api/v1/nodes", said.partition("] ")[2])
 
 
 @pytest.mark.parametrize("mistake", MISTAKES, ids=lambda one: one["mistake"])
-def test_the_answer_names_the_place_and_the_cure(mistake: dict[str, Any], folder: Path, taken: int) -> None:
-    said = _answer(mistake, folder, taken)
+def test_the_answer_names_the_place_and_the_cure(mistake: dict[str, Any], answers: dict[str, str]) -> None:
+    said = answers[mistake["mistake"]]
     assert 1 <= len(said.splitlines()) <= 3, said
     for name in mistake["told"]:
         assert name in said
 
 
-def test_the_page_says_what_is_printed(folder: Path, taken: int, tmp_path_factory: pytest.TempPathFactory) -> None:
-    parts = [HEAD]
-    for number, mistake in enumerate(MISTAKES):
-        place = tmp_path_factory.mktemp(f"mistake{number}")
-        os.chdir(place)
-        parts.append(_section(mistake, _answer(mistake, place, taken)))
+def test_the_page_says_what_is_printed(answers: dict[str, str]) -> None:
+    parts = [HEAD, *(_section(mistake, answers[mistake["mistake"]]) for mistake in MISTAKES)]
     written = "\n".join(parts)
     if os.environ.get("MOORAGE_WRITE_DOCS"):
         PAGE.write_text(written)
@@ -76,7 +136,13 @@ def test_the_page_says_what_is_printed(folder: Path, taken: int, tmp_path_factor
 
 def _section(mistake: dict[str, Any], said: str) -> str:
     files = "".join(
-        f"`{name}`:\n\n```yaml\n{text.rstrip()}\n```\n\n" for name, text in mistake.get("files", {}).items() if text
+        f"`{name}`:\n\n```{_language(name)}\n{text.rstrip()}\n```\n\n"
+        for name, text in mistake.get("files", {}).items()
+        if text
     )
     typed = f"$ moorage {mistake['typed']}"
-    return f"## {mistake['mistake']}\n\n{files}```console\n{typed}\n{said}\n```\n".replace("{taken}", "6443")
+    return _filled(f"## {mistake['mistake']}\n\n{files}```console\n{typed}\n{said}\n```\n", SHOWN)
+
+
+def _language(file: str) -> str:
+    return {".py": "python", ".jsonl": "json"}.get(Path(file).suffix, "yaml")

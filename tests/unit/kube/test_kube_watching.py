@@ -297,3 +297,32 @@ async def test_a_malformed_object_is_an_item_and_moves_the_cursor(api: "FakeApi"
     api.watch(PATH)
     cursor = Cursor("10")
     assert await first(forever(client, cursor), 3) == ["?bad", "+good", "?bad"]
+
+
+class Told(Backoff):
+    """Remembers what it was told."""
+
+    def __init__(self) -> None:
+        super().__init__(0.001, 0.01)
+        self.calls: list[str] = []
+
+    def next(self, at_least: float | None = None) -> float:
+        self.calls.append("failed")
+        return super().next(at_least)
+
+    def reset(self) -> None:
+        self.calls.append("answered")
+        super().reset()
+
+
+async def test_a_list_that_is_refused_is_asked_for_ever_more_seldom_and_told_once(
+    api: "FakeApi", client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    for _ in range(3):
+        api.answer("GET", PATH, {"kind": "Status", "code": 403, "message": "no"}, status=403)
+    api.answer("GET", PATH, listing("a", version=10))
+    backoff = Told()
+    steps = watch_forever(client, target(), cursor=Cursor(streaming=False), backoff=backoff)
+    assert (await first(steps, 5))[-2:] == ["listing", "+a"]
+    assert backoff.calls == ["failed", "failed", "failed", "answered"]
+    assert caplog.messages == [f"{PATH}: no; `moorage manifests` prints all rights that are needed"]

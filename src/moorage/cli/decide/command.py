@@ -1,0 +1,128 @@
+"""The `moorage decide` command."""
+
+import gzip
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, TYPE_CHECKING, Annotated
+
+import typer
+
+from moorage.cli.plugins import PluginOption, make_registry
+from moorage.cli.versions import GatesOption, VersionOption, make_features
+
+if TYPE_CHECKING:
+    from moorage.config import Features
+    from moorage.framework.registry import Registry
+
+_BAD_INPUT = 2
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """With what everything is decided."""
+
+    registry: "Registry"
+    seed: int
+    features: "Features"
+    ask_extenders: bool
+
+
+def decide(
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...", help="Nodes and pods in YAML or JSON, or cases (.jsonl[.gz]); - reads standard input."
+        ),
+    ],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Where to write; standard output if not given.")
+    ] = None,
+    pod: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAMESPACE/]NAME", help="A pod to decide, even if it runs; repeatable. Default: all that wait."
+        ),
+    ] = None,
+    config: Annotated[
+        Path | None, typer.Option(help="A KubeSchedulerConfiguration for these pods; cases bring their own.")
+    ] = None,
+    plugin: PluginOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Write JSON in the place of tables.")] = False,
+    seed: Annotated[int, typer.Option(help="Where preemption candidates tie, the seed decides.")] = 0,
+    ask_extenders: Annotated[
+        bool,
+        typer.Option(
+            "--ask-extenders", help="Ask the extenders of the configurations, some of which write when asked."
+        ),
+    ] = False,
+    emulated_version: VersionOption = "",
+    feature_gates: GatesOption = None,
+) -> None:
+    """Decide where pods go, and say why: the scores of each node, or who refused it.
+
+    Nodes and pods may stand in files and folders of YAML and in what `kubectl get -o json` prints. The pods that wait
+    are decided in their order, and each that finds a node counts there for those behind it. Without --config, plugins
+    named by --plugin run beside the default ones.
+
+    A case is a line of JSON: {"case": {"name", "config", "objects", "schedule"}}, or "script" instead of "schedule",
+    which is played over virtual time by the whole scheduler. The answer is a line of JSON, too: {"name", "decisions"}
+    or {"name", "steps"}. A malformed case is reported with file, line and field; the rest go on.
+
+    Extenders are not asked unless told to by --ask-extenders; "extendersNotAsked" then says which had a say.
+    """
+    from moorage.cli.decide.cases import are_cases, decide_cases, lines_of
+    from moorage.cli.decide.objects import decide_objects
+    from moorage.errors import InputError
+
+    bad = 0
+    try:
+        deciding = Deciding(make_registry(plugin), seed, make_features(emulated_version, feature_gates), ask_extenders)
+        texts = {file: _read(file) for file in files}
+        cases = next((file for file, text in texts.items() if are_cases(file, text)), None)
+        if cases is None:
+            answer = decide_objects(texts, pod or [], config, plugin or [], deciding, as_json=as_json)
+            with _writer(output) as out:
+                out.write(answer)
+        elif len(files) > 1 or pod or config:
+            raise InputError("cases stand alone: neither other files nor --pod nor --config go with them", where=cases)
+        else:
+            lines = lines_of(texts[cases], cases)
+            with _writer(output) as out:
+                bad = decide_cases(lines, cases, out, deciding)
+    except InputError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(_BAD_INPUT) from None
+    if bad:
+        raise typer.Exit(_BAD_INPUT)
+
+
+def _read(file: str) -> bytes:
+    """What a file holds; a folder is read later, file by file. Raises InputError."""
+    from moorage.errors import InputError
+
+    if file == "-":
+        return typer.get_binary_stream("stdin").read()
+    try:
+        return b"" if Path(file).is_dir() else Path(file).read_bytes()
+    except OSError as error:
+        raise InputError(error.strerror or str(error), where=file) from None
+
+
+@contextmanager
+def _writer(path: Path | None) -> Iterator[IO[bytes]]:
+    """Where the answers go. Raises InputError."""
+    from moorage.errors import InputError
+
+    try:
+        if path is None:
+            yield sys.stdout.buffer
+            sys.stdout.buffer.flush()
+            return
+        opener = gzip.open if path.suffix == ".gz" else open
+        with opener(path, "wb") as out:
+            yield out  # type: ignore[misc]  # both openers give binary files
+    except OSError as error:
+        raise InputError(f"cannot be written: {error}", where=str(path or "standard output")) from None
