@@ -18,7 +18,7 @@ _GZIP = b"\x1f\x8b"
 
 
 def are_cases(file: str, text: bytes) -> bool:
-    """Whether a file holds cases, by its name, else by its first line: a whole JSON object that is none of Kubernetes'."""
+    """Whether a file holds cases: by its name, else by its first line, a JSON object that is none of Kubernetes'."""
     import msgspec
 
     suffixes = Path(file).suffixes[-2:]
