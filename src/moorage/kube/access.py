@@ -21,7 +21,7 @@ from moorage.kube.credentials import (
     bearer,
 )
 from moorage.kube.execplugin import API_VERSIONS, ExecSource
-from moorage.kube.kubeconfig import Cluster, Exec, Kubeconfig, User, find
+from moorage.kube.kubeconfig import ClusterEntry, Exec, Kubeconfig, User, find
 
 logger = logging.getLogger(__name__)
 
@@ -125,7 +125,7 @@ def access_of(config: Kubeconfig, context_name: str = "", *, master: str = "") -
     )
 
 
-def _certificate_authority(cluster: Cluster, path: Path, where: str) -> bytes | None:
+def _certificate_authority(cluster: ClusterEntry, path: Path, where: str) -> bytes | None:
     if cluster.insecure_skip_tls_verify:
         if cluster.certificate_authority or cluster.certificate_authority_data:
             raise InputError("insecure-skip-tls-verify and certificate-authority exclude each other", where=where)
@@ -170,7 +170,7 @@ def _impersonation(user: User, where: str) -> tuple[tuple[str, str], ...]:
     return tuple(headers)
 
 
-def _exec_cluster(cluster: Cluster, server: str, authority: bytes | None) -> dict[str, Any]:
+def _exec_cluster(cluster: ClusterEntry, server: str, authority: bytes | None) -> dict[str, Any]:
     """What an exec plugin is told about the cluster (ExecCredential.spec.cluster)."""
     told: dict[str, Any] = {"server": server}
     if cluster.tls_server_name:

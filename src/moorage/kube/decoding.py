@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeVar
 import msgspec
 
 from moorage.errors import ObjectError
-from moorage.kube.errors import BadAnswer, Status, error_of_status
+from moorage.kube.errors import BadAnswer, StatusBody, error_of_status
 from moorage.objects import KubeObject, decode
 
 T = TypeVar("T", bound=KubeObject)
@@ -139,7 +139,7 @@ class Decoder(Generic[T]):
         try:
             event = msgspec.json.decode(line, type=_RawEvent)
             if event.type == ERROR:
-                raise error_of_status(msgspec.json.decode(event.object, type=Status))
+                raise error_of_status(msgspec.json.decode(event.object, type=StatusBody))
         except msgspec.DecodeError as error:
             raise BadAnswer(f"not a watch event of {self._kind.KIND}: {error}") from error
         if event.type == BOOKMARK:

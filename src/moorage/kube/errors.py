@@ -133,7 +133,7 @@ _BY_CODE: dict[int, type[StatusError]] = {
 }
 
 
-class Status(msgspec.Struct, frozen=True, rename="camel"):
+class StatusBody(msgspec.Struct, frozen=True, rename="camel"):
     """The API's `Status` object, which stands for a failure in answers and in watch streams."""
 
     message: str = ""
@@ -142,7 +142,7 @@ class Status(msgspec.Struct, frozen=True, rename="camel"):
     details: StatusDetails | None = None
 
 
-def error_of_status(status: Status, *, code: int = 0, retry_after: float | None = None) -> StatusError:
+def error_of_status(status: StatusBody, *, code: int = 0, retry_after: float | None = None) -> StatusError:
     """The typed error for a Status; `code` and `retry_after` are HTTP's own and win over the object's."""
     code = code or status.code or 500
     if retry_after is None and status.details is not None and status.details.retry_after_seconds > 0:
@@ -157,9 +157,9 @@ def error_of_status(status: Status, *, code: int = 0, retry_after: float | None 
 def error_of_answer(code: int, body: bytes, retry_after: str = "") -> StatusError:
     """The typed error for an HTTP answer of 300 and above. Bodies that are no Status are quoted, shortened."""
     try:
-        status = msgspec.json.decode(body, type=Status)
+        status = msgspec.json.decode(body, type=StatusBody)
     except msgspec.DecodeError:
         text = " ".join(body[:300].decode(errors="replace").split())
-        status = Status(message=f"the server answered {code}: {text}" if text else "")
+        status = StatusBody(message=f"the server answered {code}: {text}" if text else "")
     # Retry-After may also be a date, which the API server never sends; such a value is no hint.
     return error_of_status(status, code=code, retry_after=float(retry_after) if retry_after.isdecimal() else None)

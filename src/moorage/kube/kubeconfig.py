@@ -20,7 +20,7 @@ class NamedExtension(msgspec.Struct):
     extension: Any = None
 
 
-class Cluster(msgspec.Struct, rename="kebab"):
+class ClusterEntry(msgspec.Struct, rename="kebab"):
     server: str = ""
     tls_server_name: str = ""
     insecure_skip_tls_verify: bool = False
@@ -71,7 +71,7 @@ class Context(msgspec.Struct):
 
 class NamedCluster(msgspec.Struct):
     name: str
-    cluster: Cluster
+    cluster: ClusterEntry
 
 
 class NamedUser(msgspec.Struct):
@@ -99,7 +99,7 @@ _Entry = TypeVar("_Entry")
 class Kubeconfig:
     """Several files as one. Each entry remembers the file it came from."""
 
-    clusters: dict[str, tuple[Path, Cluster]] = field(default_factory=dict)
+    clusters: dict[str, tuple[Path, ClusterEntry]] = field(default_factory=dict)
     users: dict[str, tuple[Path, User]] = field(default_factory=dict)
     contexts: dict[str, tuple[Path, Context]] = field(default_factory=dict)
     current_context: str = ""

@@ -24,7 +24,7 @@ _KEY = "PreFilterVolumeZone"
 _TOPOLOGY_LABELS = {BETA_ZONE: ZONE, BETA_REGION: REGION, ZONE: ZONE, REGION: REGION}
 
 
-class Placement(NamedTuple):
+class Reach(NamedTuple):
     """A label of a volume and the values from which it can be reached."""
 
     key: str
@@ -43,16 +43,16 @@ class VolumeZone:
         """SKIP where no bound volume of the pod says where it is."""
         if not pod.spec.volumes:
             return SKIP
-        placements: list[Placement] = []
+        reaches: list[Reach] = []
         for volume in pod.spec.volumes:
             if volume.persistent_volume_claim is not None:
-                found = self._placements_of(pod.namespace, volume.persistent_volume_claim.claim_name)
+                found = self._reaches_of(pod.namespace, volume.persistent_volume_claim.claim_name)
                 if isinstance(found, Status):
                     return found
-                placements += found
-        if not placements:
+                reaches += found
+        if not reaches:
             return SKIP
-        state.write(_KEY, tuple(placements))
+        state.write(_KEY, tuple(reaches))
         return None
 
     def filter(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> Status | None:
@@ -60,8 +60,8 @@ class VolumeZone:
         labels = node.labels
         if not any(key in labels for key in _TOPOLOGY_LABELS):
             return None
-        placements: tuple[Placement, ...] = state.read(_KEY)
-        for key, values in placements:
+        reaches: tuple[Reach, ...] = state.read(_KEY)
+        for key, values in reaches:
             value = labels.get(key)
             if value is None:
                 value = labels.get(_TOPOLOGY_LABELS[key])
@@ -75,8 +75,8 @@ class VolumeZone:
         for key in _TOPOLOGY_LABELS:
             placed |= nodes.label(key).ids[rows] != ABSENT
         near = np.ones(len(rows), dtype=bool)
-        placements: tuple[Placement, ...] = state.read(_KEY)
-        for key, values in placements:
+        reaches: tuple[Reach, ...] = state.read(_KEY)
+        for key, values in reaches:
             here = rows_with_value(nodes, rows, key, values)
             stand_in = _TOPOLOGY_LABELS[key]
             if stand_in != key:
@@ -96,7 +96,7 @@ class VolumeZone:
             on(Resource.PERSISTENT_VOLUME, Action.ADD | Action.UPDATE, _after_volume_changed, reads=volumes_of_pod),
         )
 
-    def _placements_of(self, namespace: str, claim_name: str) -> tuple[Placement, ...] | Status:
+    def _reaches_of(self, namespace: str, claim_name: str) -> tuple[Reach, ...] | Status:
         """Where the claim's volume can be reached from; a rejection where that cannot be known yet."""
         if not claim_name:
             return unresolvable("PersistentVolumeClaim had no name")
@@ -108,9 +108,9 @@ class VolumeZone:
         volume = self._objects.get(PersistentVolume, claim.spec.volume_name)
         if volume is None:
             return unresolvable(not_found("persistentvolume", claim.spec.volume_name))
-        return placements(volume)
+        return reaches(volume)
 
-    def _unbound(self, claim: PersistentVolumeClaim) -> tuple[Placement, ...] | Status:
+    def _unbound(self, claim: PersistentVolumeClaim) -> tuple[Reach, ...] | Status:
         """A claim without a volume is no concern of ours only if it is to be bound once the pod has a node."""
         name = class_of_claim(claim)
         if not name:
@@ -125,7 +125,7 @@ class VolumeZone:
         return unresolvable("PersistentVolume had no name")
 
 
-def placements(volume: PersistentVolume) -> tuple[Placement, ...]:
+def reaches(volume: PersistentVolume) -> tuple[Reach, ...]:
     """The volume's zone and region labels. A label with an empty value in its list says nothing."""
     found = []
     for key in _TOPOLOGY_LABELS:
@@ -133,7 +133,7 @@ def placements(volume: PersistentVolume) -> tuple[Placement, ...]:
         if label is not None:
             values = frozenset(value.strip() for value in label.split(ZONE_SEPARATOR))
             if "" not in values:
-                found.append(Placement(key, values))
+                found.append(Reach(key, values))
     return tuple(found)
 
 
@@ -150,6 +150,6 @@ def _after_claim_changed(pod: PodInfo, _before: PersistentVolumeClaim | None, af
 
 
 def _after_volume_changed(_pod: PodInfo, before: PersistentVolume | None, after: PersistentVolume) -> Hint:
-    if before is None or placements(before) != placements(after):
+    if before is None or reaches(before) != reaches(after):
         return Hint.QUEUE
     return Hint.SKIP

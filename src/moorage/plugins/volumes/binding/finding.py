@@ -33,7 +33,7 @@ _STATUSES = tuple(
 )
 
 
-class Binding(NamedTuple):
+class Match(NamedTuple):
     """A claim and the existing volume it is to get."""
 
     claim: PersistentVolumeClaim
@@ -51,7 +51,7 @@ class Provision(NamedTuple):
 class PodVolumes:
     """How a pod's unbound claims are served on one node."""
 
-    bindings: tuple[Binding, ...] = ()
+    bindings: tuple[Match, ...] = ()
     provisions: tuple[Provision, ...] = ()
 
 
@@ -159,9 +159,9 @@ class VolumeSearch:
             provisions.append(Provision(claim.claim, pool.published if pool is not None else None))
         return PodVolumes(bindings, tuple(provisions))
 
-    def _matched(self, node: NodeInfo) -> tuple[tuple[Binding, ...], list[DelayedClaim]]:
+    def _matched(self, node: NodeInfo) -> tuple[tuple[Match, ...], list[DelayedClaim]]:
         """Existing volumes for claims that are not being provisioned, the smallest claim first; and the rest."""
-        bindings: list[Binding] = []
+        bindings: list[Match] = []
         unmatched = []
         taken: set[str] = set()
         for claim, candidates in self._to_match:
@@ -170,7 +170,7 @@ class VolumeSearch:
                 unmatched.append(claim)
             else:
                 taken.add(volume.metadata.name)
-                bindings.append(Binding(claim.claim, volume))
+                bindings.append(Match(claim.claim, volume))
         return tuple(bindings), unmatched
 
     @cached_property

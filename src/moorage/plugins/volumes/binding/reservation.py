@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from moorage.columns import ObjectStore
 from moorage.objects import KubeObject, ObjectReference, PersistentVolume, PersistentVolumeClaim
 from moorage.plugins.volumes.binding.claims import SELECTED_NODE
-from moorage.plugins.volumes.binding.finding import Binding, PodVolumes
+from moorage.plugins.volumes.binding.finding import Match, PodVolumes
 from moorage.plugins.volumes.binding.matching import is_reserved_for
 
 BOUND_BY_CONTROLLER = "pv.kubernetes.io/bound-by-controller"
@@ -23,7 +23,7 @@ T = TypeVar("T", bound=KubeObject)
 class Reservation:
     """The objects as they are to be written. Written ones are replaced by the API server's answer."""
 
-    bindings: list[Binding]
+    bindings: list[Match]
     claims: list[PersistentVolumeClaim]
 
     def cancel(self, objects: ObjectStore) -> None:
@@ -39,7 +39,7 @@ def reserve(objects: ObjectStore, volumes: PodVolumes, node_name: str) -> Reserv
         bound = bound_volume(binding.volume, binding.claim)
         if bound is not binding.volume:
             objects.assume(bound)
-        bindings.append(Binding(binding.claim, bound))
+        bindings.append(Match(binding.claim, bound))
     claims = []
     for provision in volumes.provisions:
         claim = _annotated(provision.claim, SELECTED_NODE, node_name)

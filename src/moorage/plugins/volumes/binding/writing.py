@@ -9,7 +9,7 @@ from moorage.columns import PodInfo
 from moorage.errors import ApiError
 from moorage.objects import KubeObject, Pod
 from moorage.plugins.volumes.binding.claims import SELECTED_NODE
-from moorage.plugins.volumes.binding.finding import Binding
+from moorage.plugins.volumes.binding.finding import Match
 from moorage.plugins.volumes.binding.reservation import BOUND_BY_CONTROLLER, Reservation
 
 Kind = TypeVar("Kind", bound=KubeObject)
@@ -35,7 +35,7 @@ async def write(reservation: Reservation, objects: Objects) -> None:
     for at, binding in enumerate(reservation.bindings):
         patch = _metadata_patch(binding.volume, BOUND_BY_CONTROLLER)
         patch["spec"] = {"claimRef": msgspec.to_builtins(binding.volume.spec.claim_ref)}
-        reservation.bindings[at] = Binding(binding.claim, await objects.patch(binding.volume, patch))
+        reservation.bindings[at] = Match(binding.claim, await objects.patch(binding.volume, patch))
     for at, claim in enumerate(reservation.claims):
         reservation.claims[at] = await objects.patch(claim, _metadata_patch(claim, SELECTED_NODE))
 
