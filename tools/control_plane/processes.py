@@ -1,10 +1,11 @@
 """One program as a child process: started, waited for, ended. Nobody else's processes are touched."""
 
 import contextlib
+import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -29,12 +30,25 @@ def free_ports(count: int) -> list[int]:
 class Process:
     """A running program that logs to a file. As a context manager it ends with the block."""
 
-    def __init__(self, name: str, command: Sequence[str | Path], log: Path) -> None:
+    def __init__(
+        self,
+        name: str,
+        command: Sequence[str | Path],
+        log: Path,
+        *,
+        cwd: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.name = name
         self.log = log
         with log.open("wb") as output:
             self._child = subprocess.Popen(
-                [str(word) for word in command], stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                cwd=cwd,
+                env=environment,
             )
 
     def __enter__(self) -> Self:
@@ -59,6 +73,14 @@ class Process:
 
     def log_tail(self) -> str:
         return self.log.read_bytes()[-TAIL_BYTES:].decode(errors="replace")
+
+    def interrupt(self) -> int:
+        """Ctrl-C, as in a terminal; the status it ends with."""
+        self._child.send_signal(signal.SIGINT)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._child.wait(END_SECONDS)
+        self.end()
+        return self._child.returncode
 
     def end(self) -> None:
         """Ask the program to end, and see that it does. Ending it twice is fine."""

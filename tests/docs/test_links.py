@@ -1,0 +1,23 @@
+"""Every link within the repository leads to something, headings included."""
+
+import re
+
+import pytest
+from tests.docs.pages import ROOT, Page, pages
+
+
+def anchor(heading: str) -> str:
+    """What a heading is called in a link."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+@pytest.mark.parametrize("page", [*pages(), Page(ROOT / "ARCHITECTURE.md")], ids=lambda page: str(page.name))
+def test_links_lead_somewhere(page: Page) -> None:
+    for link in page.links:
+        if re.match(r"[a-z]+:", link):
+            continue
+        path, _, place = link.partition("#")
+        target = (page.path.parent / path).resolve() if path else page.path
+        assert target.exists(), f"{page.name}: {link}"
+        if place:
+            assert place in [anchor(text) for _, text in Page(target).headings], f"{page.name}: {link}"
