@@ -14,7 +14,12 @@ if TYPE_CHECKING:
     from moorage.config.oldversions import PolicyConfigMap
     from moorage.config.policy import Conversion
 
-app = typer.Typer(rich_markup_mode=None, no_args_is_help=True, help="Check, show and convert scheduler configurations.")
+app = typer.Typer(
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    help="Check, show and convert scheduler configurations.",
+    epilog="Example: moorage config validate scheduler.yaml",
+)
 
 _STDIN = "-"
 _REFUSED = 2
@@ -28,7 +33,9 @@ class Output(StrEnum):
     YAML = "yaml"
 
 
-@app.command(epilog="Example: moorage config validate scheduler.yaml")
+@app.command(
+    short_help="Check files as kube-scheduler would.", epilog="Example: moorage config validate scheduler.yaml"
+)
 def validate(
     files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Configurations; - reads standard input.")],
     plugin: PluginOption = None,
@@ -65,7 +72,9 @@ def validate(
         raise typer.Exit(_REFUSED)
 
 
-@app.command(epilog="Example: moorage config view scheduler.yaml -o yaml")
+@app.command(
+    short_help="Show what a configuration makes run.", epilog="Example: moorage config view scheduler.yaml -o yaml"
+)
 def view(
     file: Annotated[str, typer.Argument(metavar="FILE", help="A configuration; - reads standard input.")],
     output: Annotated[Output, typer.Option("-o", "--output", help="How to show it.")] = Output.TABLE,
@@ -73,7 +82,10 @@ def view(
     emulated_version: VersionOption = "",
     feature_gates: GatesOption = None,
 ) -> None:
-    """Show what a configuration makes run: the plugins at each point in their order, weights, defaulted values."""
+    """Show what a configuration makes run: the plugins at each point in their order, weights, arguments, settings.
+
+    What the file leaves out has its default.
+    """
     from moorage.config.view import as_data
     from moorage.errors import InputError
     from moorage.values import yaml
@@ -84,14 +96,14 @@ def view(
         raise _refusal(error) from None
     match output:
         case Output.TABLE:
-            _print_tables(config, as_data(config)["top"])
+            _print_tables(config, as_data(config))
         case Output.JSON:
             typer.echo(_as_json(as_data(config)))
         case Output.YAML:
             typer.echo(yaml.dump(as_data(config)), nl=False)
 
 
-@app.command(epilog="Example: moorage config convert policy.json")
+@app.command(short_help="Turn an old form into today's.", epilog="Example: moorage config convert policy.json")
 def convert(
     file: Annotated[
         str, typer.Argument(metavar="[FILE]", help="A Policy or an old configuration; - reads standard input.")
@@ -225,15 +237,23 @@ def _as_json(data: Any) -> str:
     return msgspec.json.format(msgspec.json.encode(data), indent=2).decode()
 
 
-def _print_tables(config: "Config", top: dict[str, Any]) -> None:
+def _print_tables(config: "Config", data: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
+    from rich.text import Text
+
+    from moorage.values import yaml
 
     console = Console()
-    for profile in config.profiles:
+    for profile, shown in zip(config.profiles, data["profiles"], strict=True):
         console.print(_profile_table(profile))
+        args = Table("plugin", "arguments", title=f"Arguments in {profile.scheduler_name}", title_justify="left")
+        for name, value in sorted(shown["args"].items()):
+            args.add_row(name, Text(yaml.dump(value).rstrip()))
+        if args.row_count:
+            console.print(args)
     values = Table("setting", "value", title="Settings", title_justify="left")
-    for name, value in top.items():
+    for name, value in data["top"].items():
         values.add_row(name, _as_json(value))
     values.add_row("emulatedVersion", config.features.version)
     for gate, on in config.features.changed().items():

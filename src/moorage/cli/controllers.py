@@ -4,6 +4,8 @@ from typing import Annotated
 
 import typer
 
+from moorage.cli import completing
+
 _BROKEN = 1
 _BAD_INPUT = 2
 
@@ -11,7 +13,11 @@ _BAD_INPUT = 2
 def controllers(
     names: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[NAME]...", help="Which to run. Default: those that no other controller manager has."),
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Which to run. Default: those that no other controller manager has.",
+            autocompletion=completing.controllers,
+        ),
     ] = None,
     kubeconfig: Annotated[str, typer.Option(help="How to reach the cluster.")] = "",
     master: Annotated[str, typer.Option(help="The API server's address, in place of the kubeconfig's.")] = "",

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli.completing import plugins
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
@@ -17,7 +18,12 @@ _PEM = "PEM file"
 def extender(
     plugin: Annotated[
         list[str] | None,
-        typer.Option("--plugin", metavar="REF", help="A plugin to serve, module:Class or file.py:Class; repeatable."),
+        typer.Option(
+            "--plugin",
+            metavar="REF",
+            help="A plugin to serve, module:Class, file.py:Class or one that is known by name; repeatable.",
+            autocompletion=plugins,
+        ),
     ] = None,
     config: Annotated[
         Path | None, typer.Option(help="A KubeSchedulerConfiguration with the plugins' arguments and weights.")

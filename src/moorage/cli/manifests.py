@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli.plugins import PluginOption
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
@@ -23,9 +24,7 @@ def manifests(
     namespace: Annotated[str, typer.Option(help="Where the scheduler runs.")] = "kube-system",
     image: Annotated[str, typer.Option(help="The image to run.")] = "moorage:latest",
     replicas: Annotated[int, typer.Option(min=1, help="How many instances; one of them leads.")] = 2,
-    plugin: Annotated[
-        list[str] | None, typer.Option("--plugin", help="A plugin of your own: module:Class or file.py:Class.")
-    ] = None,
+    plugin: PluginOption = None,
     extender: Annotated[
         bool, typer.Option("--extender", help="Run the plugins as an extender (moorage extender) instead.")
     ] = False,

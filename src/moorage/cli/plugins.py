@@ -4,12 +4,19 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli.completing import plugin_references
+
 if TYPE_CHECKING:
     from moorage.framework.registry import Registry
 
 PluginOption = Annotated[
     list[str] | None,
-    typer.Option("--plugin", metavar="REF", help="A plugin of your own, module:Class or file.py:Class; repeatable."),
+    typer.Option(
+        "--plugin",
+        metavar="REF",
+        help="A plugin of your own, module:Class or file.py:Class; repeatable.",
+        autocompletion=plugin_references,
+    ),
 ]
 
 

@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from moorage.cli.goflags import GoFlagsCommand, boolean, duration
+from moorage.cli.plugins import PluginOption
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 _BAD_INPUT = 2
@@ -63,9 +64,7 @@ def scheduler(
         str, typer.Option(help="How to reach the cluster, where the configuration's clientConnection does not say.")
     ] = "",
     master: Annotated[str, typer.Option(help="The API server's address, in place of the kubeconfig's.")] = "",
-    plugin: Annotated[
-        list[str] | None, typer.Option("--plugin", help="A plugin of your own: module:Class or file.py:Class.")
-    ] = None,
+    plugin: PluginOption = None,
     emulated_version: VersionOption = "",
     feature_gates: GatesOption = None,
     leader_elect: Annotated[

@@ -4,6 +4,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli.completing import feature_gates
+
 if TYPE_CHECKING:
     from moorage.config import Features
 
@@ -18,7 +20,12 @@ VersionOption = Annotated[
 ]
 GatesOption = Annotated[
     list[str] | None,
-    typer.Option("--feature-gates", metavar="GATE=true|false,...", help="Turn gates of that version; repeatable."),
+    typer.Option(
+        "--feature-gates",
+        metavar="GATE=true|false,...",
+        help="Turn gates of that version; repeatable.",
+        autocompletion=feature_gates,
+    ),
 ]
 
 

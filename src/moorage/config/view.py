@@ -1,9 +1,12 @@
-"""A configuration as plain data: what runs at each point of each profile, the top-level values, the gates."""
+"""A configuration as plain data: what runs at each point of each profile and with which arguments, and the rest."""
 
 from typing import Any
 
+import msgspec
+
 from moorage.config.load import Config, Profile
 from moorage.config.points import POD_POINTS
+from moorage.values.duration import Duration
 
 
 def as_data(config: Config) -> dict[str, Any]:
@@ -30,7 +33,26 @@ def _profile(profile: Profile) -> dict[str, Any]:
     data: dict[str, Any] = {"schedulerName": profile.scheduler_name}
     if profile.percentage_of_nodes_to_score is not None:
         data["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
+    running = {name for point in POD_POINTS for name in profile.plugins.at(point)}
     # Group placement has its own points, which no pod passes through: they are left out here.
     data["plugins"] = {point: list(profile.plugins.at(point)) for point in POD_POINTS if profile.plugins.at(point)}
     data["weights"] = dict(profile.plugins.score_weights)
+    data["args"] = {name: plain(args) for name, args in profile.args.items() if name in running}
     return data
+
+
+def plain(value: Any) -> Any:
+    """Structs as mappings with the names files use, nothing left out but what has no value."""
+    match value:
+        case msgspec.Struct():
+            fields = ((field.encode_name, getattr(value, field.name)) for field in msgspec.structs.fields(value))
+            return {name: plain(item) for name, item in fields if item is not None}
+        case Duration():
+            return str(value)
+        case tuple() | list():
+            return [plain(item) for item in value]
+        case dict():
+            return {name: plain(item) for name, item in value.items()}
+        case bytes():
+            return msgspec.to_builtins(value)
+    return value

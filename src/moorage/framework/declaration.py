@@ -112,8 +112,13 @@ def _made_by(factory: Factory) -> type:
     return made
 
 
+def point_methods() -> frozenset[str]:
+    """The names of the methods that serve extension points."""
+    return frozenset(name for contracts in POINTS.values() for one in contracts for name in _methods(one))
+
+
 def _what_is_missing(plugin: type) -> str:
-    methods = {name for contracts in POINTS.values() for one in contracts for name in _methods(one)}
+    methods = point_methods()
     for own in vars(plugin):
         # Go's names in their own case are near, too.
         if not own.startswith("_") and (hint := did_you_mean(own, methods)):

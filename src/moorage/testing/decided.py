@@ -37,7 +37,8 @@ class Decided:
 
     def table(self) -> Table:
         """The nodes, the best first, each with its total and scores or with who refused it and why."""
-        fits = sorted(self.feasible, key=lambda name: (-self.decision.totals[name], name))
+        known = [name for name in self.feasible if name in self._nodes]
+        fits = sorted(known, key=lambda name: (-self.decision.totals[name], name))
         rows = [(name, str(self.decision.totals[name]), self._score_text(name)) for name in fits]
         rows += [(name, "", self._fate(name)) for name in self._nodes if name not in self.feasible]
         title = f"{self.decision.pod} -> {self.chosen or 'nowhere'}"

@@ -98,6 +98,27 @@ def test_view_as_tables() -> None:
     assert "podMaxBackoffSeconds" in shown
 
 
+def test_view_shows_the_arguments_of_the_plugins_that_run(tmp_path: Path) -> None:
+    plugin = tmp_path / "mine.py"
+    plugin.write_text("class Mine:\n    def score(self, state, pod, node):\n        return 0\n")
+    text = GOOD + (
+        "profiles:\n"
+        "- plugins: {multiPoint: {enabled: [{name: Mine}]}, score: {disabled: [{name: NodeAffinity}]}}\n"
+        "  pluginConfig:\n"
+        "  - {name: Mine, args: {labels: [a, '[b]']}}\n"
+        "  - {name: InterPodAffinity, args: {hardPodAffinityWeight: 7}}\n"
+    )
+    flags = ["--plugin", f"{plugin}:Mine"]
+    args = json.loads(run("view", "-", "-o", "json", *flags, stdin=text).stdout)["profiles"][0]["args"]
+    assert args["Mine"] == {"labels": ["a", "[b]"]}
+    assert args["InterPodAffinity"] == {"hardPodAffinityWeight": 7, "ignorePreferredTermsOfExistingPods": False}
+    assert args["DynamicResources"]["bindingTimeout"] == "10m0s"
+    table = run("view", "-", *flags, stdin=text).stdout
+    assert "Arguments in default-scheduler" in table
+    for line in ("hardPodAffinityWeight: 7", "'[b]'", "type: LeastAllocated"):
+        assert line in table
+
+
 def test_view_refuses(bad: str) -> None:
     result = run("view", bad)
     assert result.exit_code == 2

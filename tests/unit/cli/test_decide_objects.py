@@ -127,4 +127,4 @@ def test_cases_stand_alone(cluster: Path, monkeypatch: pytest.MonkeyPatch, more:
     Path("cases.jsonl").write_text("{}\n")
     refused = run("cases.jsonl", *more)
     assert refused.exit_code == 2
-    assert refused.stderr == "cases.jsonl: cases stand alone: neither other files nor --pod nor --config go with them\n"
+    assert refused.stderr == "cases.jsonl: cases stand alone: no other file, --pod, --node or --config goes with them\n"

@@ -20,6 +20,7 @@ def _leaves(command: Any, path: tuple[str, ...] = ()) -> Iterator[tuple[tuple[st
 
 
 LEAVES = dict(_leaves(typer.main.get_command(app)))
+GROUPS = ((), ("config",), ("new",))
 
 
 def _invoke(*arguments: str) -> typer.testing.Result:
@@ -36,6 +37,14 @@ def test_help_is_whole_at_80_columns_and_ends_with_an_example(path: tuple[str, .
         assert re.search(rf"(^|[\s,/]){re.escape(name)}($|[\s,/])", text, re.MULTILINE), name
     last = " ".join(text.rstrip().rpartition("\n\n")[2].split())
     assert last.startswith(f"Example: moorage {' '.join(path)}"), last
+
+
+@pytest.mark.parametrize("path", GROUPS, ids=" ".join)
+def test_help_of_a_group_tells_of_each_command_whole_and_ends_with_an_example(path: tuple[str, ...]) -> None:
+    text = _invoke(*path, "--help").stdout
+    assert max(map(len, text.splitlines())) <= 80
+    assert "..." not in text.partition("Commands:")[2]
+    assert text.rstrip().splitlines()[-1].strip().startswith(f"Example: moorage {' '.join(path)}".rstrip())
 
 
 @pytest.mark.parametrize("path", LEAVES, ids=" ".join)

@@ -10,6 +10,7 @@ from typing import IO, TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli import completing
 from moorage.cli.plugins import PluginOption, make_registry
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
@@ -43,7 +44,17 @@ def decide(
     pod: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="[NAMESPACE/]NAME", help="A pod to decide, even if it runs; repeatable. Default: all that wait."
+            metavar="[NAMESPACE/]NAME",
+            help="A pod to decide, even if it runs; repeatable. Default: all that wait.",
+            autocompletion=completing.pods,
+        ),
+    ] = None,
+    node: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="A node to tell of, in tables; repeatable. Default: all.",
+            autocompletion=completing.nodes,
         ),
     ] = None,
     config: Annotated[
@@ -74,7 +85,7 @@ def decide(
     Extenders are not asked unless told to by --ask-extenders; "extendersNotAsked" then says which had a say.
     """
     from moorage.cli.decide.cases import are_cases, decide_cases, lines_of
-    from moorage.cli.decide.objects import decide_objects
+    from moorage.cli.decide.objects import Wanted, decide_objects
     from moorage.errors import InputError
 
     bad = 0
@@ -83,11 +94,12 @@ def decide(
         texts = {file: _read(file) for file in files}
         cases = next((file for file, text in texts.items() if are_cases(file, text)), None)
         if cases is None:
-            answer = decide_objects(texts, pod or [], config, plugin or [], deciding, as_json=as_json)
+            wanted = Wanted(pod or [], node or [], config, plugin or [], as_json=as_json)
+            answer = decide_objects(texts, wanted, deciding)
             with _writer(output) as out:
                 out.write(answer)
-        elif len(files) > 1 or pod or config:
-            raise InputError("cases stand alone: neither other files nor --pod nor --config go with them", where=cases)
+        elif len(files) > 1 or pod or node or config:
+            raise InputError("cases stand alone: no other file, --pod, --node or --config goes with them", where=cases)
         else:
             lines = lines_of(texts[cases], cases)
             with _writer(output) as out:

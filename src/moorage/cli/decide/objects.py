@@ -1,6 +1,7 @@
 """Nodes and pods as kubectl prints them: one case made of them, told as tables."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,16 +11,19 @@ if TYPE_CHECKING:
     from moorage.cli.decide.command import Deciding
 
 
-def decide_objects(
-    texts: Mapping[str, bytes],
-    pods: Sequence[str],
-    config: Path | None,
-    plugins: Sequence[str],
-    deciding: "Deciding",
-    *,
-    as_json: bool,
-) -> bytes:
-    """What becomes of these pods, or of all that wait, on the cluster that the files hold. Raises InputError."""
+@dataclass(frozen=True)
+class Wanted:
+    """Which pods to decide (none: all that wait), which nodes to tell of (none: all), and what runs."""
+
+    pods: Sequence[str]
+    nodes: Sequence[str]
+    config: Path | None
+    plugins: Sequence[str]
+    as_json: bool
+
+
+def decide_objects(texts: Mapping[str, bytes], wanted: Wanted, deciding: "Deciding") -> bytes:
+    """What becomes of the pods on the cluster that the files hold. Raises InputError."""
     import msgspec
 
     from moorage.cases import ScheduleCase
@@ -32,8 +36,8 @@ def decide_objects(
     sources = [text.decode(errors="replace") + "\n" if file == "-" else Path(file) for file, text in texts.items()]
     trees = read_manifests(*sources)
     cluster = LoadedCluster([convert_object(tree) for tree in trees])
-    document, profiles = _configuration(config, plugins, deciding)
-    schedule = [cluster.pod(name).key for name in pods] or _waiting(cluster, profiles)
+    document, profiles = _configuration(wanted.config, wanted.plugins, deciding)
+    schedule = [cluster.pod(name).key for name in wanted.pods] or _waiting(cluster, profiles)
     _take_from_their_nodes(trees, schedule)
     name = ", ".join(texts)
     case = ScheduleCase(
@@ -44,9 +48,19 @@ def decide_objects(
         ask_extenders=deciding.ask_extenders,
     )
     decisions = list(case.decisions())
-    if as_json:
+    if wanted.as_json:
         return msgspec.json.encode({"name": name, "decisions": [one.as_data() for one in decisions]}) + b"\n"
-    return "\n".join(f"{text_table(Decided(one, cluster.nodes).table())}\n" for one in decisions).encode()
+    nodes = _known(wanted.nodes, cluster.nodes) or cluster.nodes
+    return "\n".join(f"{text_table(Decided(one, nodes).table())}\n" for one in decisions).encode()
+
+
+def _known(names: Sequence[str], nodes: Sequence[str]) -> Sequence[str]:
+    from moorage.errors import InputError, did_you_mean
+
+    for name in names:
+        if name not in nodes:
+            raise InputError(f'no node "{name}"{did_you_mean(name, nodes)}', where="--node")
+    return names
 
 
 def _configuration(

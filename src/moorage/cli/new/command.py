@@ -8,7 +8,13 @@ import typer
 _BAD_INPUT = 2
 _DEFAULT_POINTS = "filter,score"
 
-app = typer.Typer(rich_markup_mode=None, name="new", no_args_is_help=True, help="Start a package of your own.")
+app = typer.Typer(
+    rich_markup_mode=None,
+    name="new",
+    no_args_is_help=True,
+    help="Start a package of your own.",
+    epilog="Example: moorage new plugin prefer-green",
+)
 
 
 @app.callback()
@@ -16,7 +22,10 @@ def new() -> None:
     """Start a package of your own: `moorage new plugin NAME`."""
 
 
-@app.command(epilog="Example: moorage new plugin prefer-green --points filter,score,reserve")
+@app.command(
+    short_help="Make a package with a plugin in it.",
+    epilog="Example: moorage new plugin prefer-green --points filter,score,reserve",
+)
 def plugin(
     name: Annotated[str, typer.Argument(metavar="NAME", help="What to call it: prefer-green, or PreferGreen.")],
     points: Annotated[
