@@ -109,7 +109,7 @@ class AttemptMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(NAMES))
     def pod_is_gone(self, name: str) -> None:
         if name in self.rig.pods:
-            self.rig.remove(name)
+            self.rig.vanish(name)
 
     @rule(name=st.sampled_from(NAMES))
     def pod_is_about_to_go(self, name: str) -> None:

@@ -9,6 +9,7 @@ from moorage.columns import PodInfo
 from moorage.errors import ApiError
 from moorage.framework.handle import ApiClient, PendingPod, WaitingPod
 from moorage.objects import KubeObject, convert
+from moorage.values.merging import merge_patch
 
 Kind = TypeVar("Kind", bound=KubeObject)
 Value = TypeVar("Value")
@@ -101,7 +102,7 @@ class CaseHost:
         meta = item.metadata
         before = await self.read(type(item), meta.name, meta.namespace)
         allowed = {"metadata", "status"} if subresource == "status" else patch.keys() - {"status"}
-        tree = _merged(msgspec.to_builtins(before), {name: patch[name] for name in allowed if name in patch})
+        tree = merge_patch(msgspec.to_builtins(before), {name: patch[name] for name in allowed if name in patch})
         tree["metadata"]["resourceVersion"] = before.metadata.resource_version
         changed = self._objects.put(convert(tree, type(item)))
         assert isinstance(changed, type(item))
@@ -125,15 +126,3 @@ def finish(work: Coroutine[Any, Any, Value] | Any) -> Any:
         return end.value
     work.close()
     raise RuntimeError("a plugin awaits something that no case offers")
-
-
-def _merged(tree: Any, patch: Any) -> Any:
-    if not isinstance(patch, Mapping):
-        return patch
-    merged = dict(tree) if isinstance(tree, Mapping) else {}
-    for name, value in patch.items():
-        if value is None:
-            merged.pop(name, None)
-        else:
-            merged[name] = _merged(merged.get(name), value)
-    return merged

@@ -11,7 +11,7 @@ from moorage.values.requests import PODS
 
 def find_faults(cluster: ClusterState, nodes: Iterable[Node], pods: Iterable[Pod]) -> list[str]:
     """Where the cluster as we hold it differs from these nodes and pods, or its sums from their parts."""
-    return [*_node_faults(cluster, nodes), *_pod_faults(cluster, pods), *_sum_faults(cluster)]
+    return [*_node_faults(cluster, nodes), *_pod_faults(cluster, pods), *sum_faults(cluster)]
 
 
 def overcommitted(nodes: Iterable[NodeInfo], classes: ResourceClasses | None = None) -> list[str]:
@@ -48,7 +48,7 @@ def _pod_faults(cluster: ClusterState, pods: Iterable[Pod]) -> Iterator[str]:
                 yield f"pod {counted.key} is counted on {info.name} and does not exist there"
 
 
-def _sum_faults(cluster: ClusterState) -> Iterator[str]:
+def sum_faults(cluster: ClusterState) -> Iterator[str]:
     """Every number stands in a row and in columns; both must be the sum over the pods."""
     table = cluster.snapshot.nodes
     for info in table:

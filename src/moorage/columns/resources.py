@@ -1,6 +1,7 @@
 """What nodes offer and what their pods take, in columns by resource."""
 
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,30 @@ from moorage.columns.pods import PodInfo
 from moorage.values.requests import PODS
 
 Column = NDArray[np.int64]
+S = TypeVar("S", bound=np.generic)
+
+
+def read_only(column: NDArray[S]) -> NDArray[S]:
+    """The same values, for those who may not change them."""
+    shown = column.view()
+    shown.flags.writeable = False
+    return shown
+
+
+class ColumnsByName:
+    """Columns as they are written here, and as others read them."""
+
+    __slots__ = ("read", "written")
+
+    def __init__(self) -> None:
+        self.written: dict[str, Column] = {}
+        self.read: dict[str, Column] = {}
+
+    def put(self, name: str, column: Column) -> Column:
+        """Keep a column; answers what others may see of it."""
+        self.written[name] = column
+        shown = self.read[name] = read_only(column)
+        return shown
 
 
 class ResourceColumns:
@@ -18,9 +43,9 @@ class ResourceColumns:
     def __init__(self, infos: Sequence[NodeInfo], capacity: int) -> None:
         self._infos = infos
         self._capacity = capacity
-        self._allocatable: dict[str, Column] = {}
-        self._requested: dict[str, Column] = {}
-        self._free: dict[str, Column] = {}
+        self._allocatable = ColumnsByName()
+        self._requested = ColumnsByName()
+        self._free = ColumnsByName()
         self.pod_count: Column = np.zeros(capacity, dtype=np.int64)
         #: The rows whose amounts are such that 64 bits may not hold their sums and scores.
         self.absurd: set[int] = set()
@@ -30,38 +55,38 @@ class ResourceColumns:
 
     def allocatable(self, resource: str) -> Column:
         """What nodes offer of a resource; of `pods`, how many they take."""
-        column = self._allocatable.get(resource)
+        column = self._allocatable.read.get(resource)
         if column is None:
-            column = self._allocatable[resource] = self._made([i.allocatable.get(resource, 0) for i in self._infos])
+            column = self._allocatable.put(resource, self._made([i.allocatable.get(resource, 0) for i in self._infos]))
         return column
 
     def requested(self, resource: str) -> Column:
         """What the pods on nodes take of a resource."""
-        column = self._requested.get(resource)
+        column = self._requested.read.get(resource)
         if column is None:
-            column = self._requested[resource] = self._made([i.requested.get(resource, 0) for i in self._infos])
+            column = self._requested.put(resource, self._made([i.requested.get(resource, 0) for i in self._infos]))
         return column
 
     def free(self, resource: str) -> Column:
         """What is left of a resource; of `pods`, how many more nodes take."""
-        column = self._free.get(resource)
+        column = self._free.read.get(resource)
         if column is None:
-            column = self._free[resource] = self._made([info.free(resource) for info in self._infos])
+            column = self._free.put(resource, self._made([info.free(resource) for info in self._infos]))
         return column
 
     def node_changed(self, row: int, info: NodeInfo) -> None:
         """Take over what the node offers now."""
         self._mark(row, info)
-        for name, column in self._allocatable.items():
+        for name, column in self._allocatable.written.items():
             column[row] = info.allocatable.get(name, 0)
-        for name, column in self._free.items():
+        for name, column in self._free.written.items():
             column[row] = info.free(name)
 
     def pods_changed(self, row: int, info: NodeInfo, pod: PodInfo) -> None:
         """Take over what the pods on the node take now that this one came or went."""
         if not info.is_sane or self.absurd:
             self._mark(row, info)
-        free, requested = self._free, self._requested
+        free, requested = self._free.written, self._requested.written
         for name in pod.request.amounts:
             if name in requested:
                 requested[name][row] = info.requested[name]
@@ -77,15 +102,15 @@ class ResourceColumns:
         """The row is nobody's any more."""
         self.absurd.discard(row)
         for columns in (self._allocatable, self._requested, self._free):
-            for column in columns.values():
+            for column in columns.written.values():
                 column[row] = 0
 
     def grow(self, capacity: int) -> None:
         """Make room for more rows."""
         self._capacity = capacity
         for columns in (self._allocatable, self._requested, self._free):
-            for name, column in columns.items():
-                columns[name] = self._made(column)
+            for name, column in list(columns.written.items()):
+                columns.put(name, self._made(column))
         self.pod_count = self._made(self.pod_count)
         self.scored_cpu = self._made(self.scored_cpu)
         self.scored_memory = self._made(self.scored_memory)

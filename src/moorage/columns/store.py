@@ -3,7 +3,7 @@
 An assumed object stands in for the API server's version of it until that version changes (see `assume`).
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Protocol, TypeVar
 
 from moorage.columns.tentative import UndoLog
@@ -89,6 +89,11 @@ class ObjectStore:
             counted = assumed.get(key, item)
             if isinstance(counted, kind):
                 yield counted
+
+    def everything(self) -> Iterator[KubeObject]:
+        """All objects of all kinds as they count now."""
+        for kind in list(self._objects):
+            yield from self.each(kind)
 
     def by(self, kind: type[T], group: Callable[[T], str]) -> dict[str, list[T]]:
         """Objects of a kind grouped by a function of them (a plain function, not a lambda made on the spot).

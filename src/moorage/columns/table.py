@@ -85,6 +85,7 @@ class NodeTable:
         """The rows of live nodes, ascending. Do not change it."""
         if self._rows is None:
             self._rows = np.flatnonzero(self.alive)
+            self._rows.flags.writeable = False
         return self._rows
 
     @property

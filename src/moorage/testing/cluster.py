@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar, overload
 
 from moorage.attempt.placing import Placer
 from moorage.cluster import ClusterState
@@ -14,13 +14,14 @@ from moorage.engine.engine import default_registry
 from moorage.errors import PluginError
 from moorage.framework.registry import Registry, plugin_name
 from moorage.framework.status import Status
-from moorage.objects import KubeObject, Node, Pod, convert_object
+from moorage.objects import KubeObject, Node, Pod
 from moorage.testing.decided import Decided
-from moorage.testing.nodes import NodeBuilder
+from moorage.testing.items import Item, built, built_pod
 from moorage.testing.pods import PodBuilder
+from moorage.testing.running import Run
+from moorage.testing.touching import compare, culprits, picture
 
-#: What can be put into a cluster: a builder, an API struct, or a manifest as parsed from YAML.
-Item = NodeBuilder | PodBuilder | KubeObject | Mapping[str, Any]
+Plugin = TypeVar("Plugin")
 
 #: The time at which everything is decided, in seconds since the epoch: after any start time a test is likely to use.
 NOW: Final = 4_000_000_000.0
@@ -38,11 +39,11 @@ class Cluster:
     """
 
     def __init__(self, *items: Item) -> None:
-        self.objects: tuple[KubeObject, ...] = tuple(map(_built, items))
+        self.objects: tuple[KubeObject, ...] = tuple(map(built, items))
 
     def add(self, *items: Item) -> "Cluster":
         """This cluster and these objects; one of the same kind and key takes the old one's place."""
-        merged = {(type(item), item.key): item for item in (*self.objects, *map(_built, items))}
+        merged = {(type(item), item.key): item for item in (*self.objects, *map(built, items))}
         return Cluster(*merged.values())
 
     def decide(
@@ -91,19 +92,33 @@ class Cluster:
         path of a file) says all of that itself: `plugins` are then only made known to it. `version` ("1.36") and
         `gates` choose whose decisions are taken, as --emulated-version and --feature-gates do.
         """
-        registry = default_registry()
-        registry.register_all(plugins)
-        features = features_of(version, gates)
-        if config is None:
-            document = enabling(plugins, _by_name(args), _by_name(weights), defaults=defaults)
-            parsed = parse_config(document, known=registry.known, features=features)
-        elif args or weights or not defaults:
-            raise ValueError("a config says which plugins run, with which args and weights: give one or the other")
-        else:
-            parsed = _parsed(config, registry, features)
-        snapshot = Snapshot.of(self.objects, features.request_rules)
+        registry, parsed = _configured(plugins, args, weights, defaults, config, features_of(version, gates))
+        snapshot = Snapshot.of(self.objects, parsed.features.request_rules)
         engine = make_engine(snapshot, parsed, registry=registry, seed=seed, now=lambda: NOW)
         return Scheduler(engine, [item.key for item in self.objects if isinstance(item, Node)])
+
+    def run(
+        self,
+        *,
+        plugins: Sequence[type] = (),
+        args: Mapping[Any, Any] | None = None,
+        weights: Mapping[Any, int] | None = None,
+        defaults: bool = True,
+        config: Mapping[str, Any] | Path | str | None = None,
+        seed: int = 1,
+        version: str = DEFAULT_VERSION,
+        gates: Mapping[str, bool] | None = None,
+    ) -> Run:
+        """The whole scheduler on a copy of this cluster, over time that jumps. The arguments are those of `scheduler`.
+
+        >>> from moorage.testing import a_node, a_pod
+        >>> run = Cluster(a_node("n1")).run()
+        >>> run.add(a_pod("web"))
+        >>> run.node_of("web")
+        'n1'
+        """
+        registry, parsed = _configured(plugins, args, weights, defaults, config, features_of(version, gates))
+        return Run(self.objects, config=parsed, registry=registry, seed=seed)
 
 
 class Scheduler:
@@ -116,16 +131,30 @@ class Scheduler:
         self.placer = Placer(cluster=ClusterState(engine.snapshot), engine=engine)
         self._nodes = tuple(nodes)
 
+    @overload
+    def plugin(self, plugin: type[Plugin]) -> Plugin: ...
+    @overload
+    def plugin(self, plugin: str) -> Any: ...
+    def plugin(self, plugin: type[Any] | str) -> Any:
+        """The instance of a plugin, by class or name."""
+        (runner,) = self.engine.runners.values()
+        return runner.profile.plugins[plugin if isinstance(plugin, str) else plugin_name(plugin)]
+
     def decide(self, pod: PodBuilder | Pod) -> Decided:
-        """Where the pod would go. Raises PluginError, chained to what was raised, if a plugin breaks."""
-        decision = self.engine.explain(self.engine.snapshot.info(_pod(pod)))
+        """Where the pod would go. Raises PluginError, chained to what was raised, if a plugin breaks, and Touched
+        (an AssertionError) if one changed what it may only read."""
+        info = self.engine.snapshot.info(built_pod(pod))
+        before = picture(self.engine.snapshot, info)
+        decision = self.engine.explain(info)
+        by = culprits(self.engine.runner_of(info).profile.plugins)
+        compare(before, picture(self.engine.snapshot, info), by)
         if decision.error is not None:
             raise decision.error
         return Decided(decision, self._nodes)
 
     def schedule(self, *pods: PodBuilder | Pod) -> list[Decided]:
         """Decide the pods in this order; each that finds a node is reserved there and counts from then on."""
-        return [self._schedule(_pod(pod)) for pod in pods]
+        return [self._schedule(built_pod(pod)) for pod in pods]
 
     def _schedule(self, pod: Pod) -> Decided:
         decided = self.decide(pod)
@@ -136,14 +165,22 @@ class Scheduler:
         return decided
 
 
-def _built(item: Item) -> KubeObject:
-    if isinstance(item, NodeBuilder | PodBuilder):
-        return item.build()
-    return item if isinstance(item, KubeObject) else convert_object(item)
-
-
-def _pod(pod: PodBuilder | Pod) -> Pod:
-    return pod.build() if isinstance(pod, PodBuilder) else pod
+def _configured(
+    plugins: Sequence[type],
+    args: Mapping[Any, Any] | None,
+    weights: Mapping[Any, int] | None,
+    defaults: bool,
+    config: Mapping[str, Any] | Path | str | None,
+    features: Features,
+) -> tuple[Registry, Config]:
+    registry = default_registry()
+    registry.register_all(plugins)
+    if config is not None:
+        if args or weights or not defaults:
+            raise ValueError("a config says which plugins run, with which args and weights: give one or the other")
+        return registry, _parsed(config, registry, features)
+    document = enabling(plugins, _by_name(args), _by_name(weights), defaults=defaults)
+    return registry, parse_config(document, known=registry.known, features=features)
 
 
 def _by_name(values: Mapping[Any, Any] | None) -> dict[str, Any]:

@@ -1,100 +1,72 @@
 """A whole scheduler in a scripted world: a cluster that is a few dicts, told of late, and answers in any order."""
 
-from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
-from moorage.attempt.core import SchedulerCore
-from moorage.attempt.driving import Driver
-from moorage.attempt.scripted import LATER, Bind, Evict, OpenRequest, PatchStatus, Request, ScriptedWorld, agree
-from moorage.attempt.virtual import VirtualTime
+from moorage.attempt.scripted import Request
 from moorage.config import parse_config
 from moorage.engine.engine import default_registry
-from moorage.framework.writes import Bound, BoundElsewhere, Done, Gone
-from moorage.objects import Pod, convert
-from moorage.testing import NodeBuilder, PodBuilder
+from moorage.objects import Pod
+from moorage.testing import NodeBuilder, PodBuilder, Run
+from moorage.testing.running import START
 
-#: A whole second, as every clock of a test starts at.
-START = 1_767_225_600.0
+__all__ = ["START", "Rig"]
 
 Later = Callable[[Request], bool]
 
 
-class Rig:
-    """The scheduler and the cluster it runs on. What is written is told to the scheduler when jobs rest, as long as
-    `tells`; a request is answered at once unless `later` picks it."""
+class Rig(Run):
+    """A run with nothing in it yet, by the name of pods alone. Nothing settles by itself."""
 
     def __init__(self, plugins: Sequence[type] = (), **config: Any) -> None:
         registry = default_registry()
         registry.register_all(plugins)
         head = {"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"}
         parsed = parse_config({**head, **config}, known=registry.known)
-        self.later: Later = lambda _request: False
-        self.tells = True
-        self.world = ScriptedWorld(self._answer, time=VirtualTime(START))
-        self.wakes = 0
-        self.core = SchedulerCore(world=self.world, config=parsed, registry=registry, seed=1, wake=self._woken)
-        self.driver = Driver(self.core, self.world.time, deliver=self._deliver)
-        self.pods: dict[str, Pod] = {}
-        self.bindings: list[tuple[str, str]] = []
-        self._changes: deque[tuple[Pod | None, Pod | None]] = deque()
-        self._version = 0
+        super().__init__(config=parsed, registry=registry)
 
     # The cluster.
 
     def node(self, node: NodeBuilder) -> None:
         """A node joins."""
-        self.core.node_events.added(node.build())
+        self.objects.set(node.build())
+        self._deliver()
 
     def pod(self, pod: PodBuilder) -> str:
         """Somebody makes a pod; its uid."""
-        built = pod.build()
-        self._set(built)
-        return built.metadata.uid
+        made: Pod = self.objects.set(pod.build())
+        return made.metadata.uid
 
     def change(self, name: str, **fields: Any) -> None:
         """Somebody changes fields of a pod's metadata."""
         pod = self.pods[name]
-        self._set(replace(pod, metadata=replace(pod.metadata, **fields)))
+        self.objects.set(replace(pod, metadata=replace(pod.metadata, **fields)))
 
-    def remove(self, name: str) -> None:
+    def vanish(self, name: str) -> None:
         """A pod is gone."""
-        self._changes.append((self.pods.pop(name), None))
+        self.objects.drop(Pod, f"default/{name}")
 
     def steal(self, name: str, node_name: str) -> None:
         """Somebody else binds a pod."""
         pod = self.pods[name]
-        self._set(replace(pod, spec=replace(pod.spec, node_name=node_name)))
+        self.objects.set(replace(pod, spec=replace(pod.spec, node_name=node_name)))
 
-    # The scheduler.
+    @property
+    def pods(self) -> dict[str, Pod]:
+        """The pods by name."""
+        return {pod.metadata.name: pod for pod in self.objects.all(Pod).values()}
 
-    def settle(self) -> None:
-        """Everything goes as far as it gets at this moment."""
-        self.driver.settle()
+    @property
+    def bindings(self) -> list[tuple[str, str]]:
+        """Every binding carried out."""
+        return self.objects.bindings
 
-    def advance(self, seconds: float) -> None:
-        """Let time pass."""
-        self.driver.advance(seconds)
-
-    def open(self, kind: type, name: str = "") -> OpenRequest:
-        """The one request of a kind (about a pod) that waits for its answer."""
-        found = [one for one in self.world.open if isinstance(one.request, kind)]
-        (one,) = [one for one in found if not name or _name(one) == name]
-        return one
-
-    def give(self, kind: type, answer: Any = None, name: str = "") -> None:
-        """Answer that request, by default as the cluster would."""
-        request = self.open(kind, name)
-        request.give(self.serve(request.request) if answer is None else answer)
-        self.settle()
-
-    def asked(self, kind: type) -> list[Any]:
-        """Every request of a kind so far."""
-        return [one for one in self.world.requests if isinstance(one, kind)]
+    def serve(self, request: Request) -> Any:
+        """Carry a request out, as an API server does."""
+        return self.objects.serve(request)
 
     # What is seen.
 
@@ -102,19 +74,9 @@ class Rig:
         """Which pod is where, "" for nowhere."""
         return {name: pod.spec.node_name for name, pod in sorted(self.pods.items())}
 
-    def condition(self, name: str) -> tuple[str, str]:
-        """Reason and message of PodScheduled, empty where there is none."""
-        conditions = self.pods[name].status.conditions
-        return next(((one.reason, one.message) for one in conditions if one.type == "PodScheduled"), ("", ""))
-
     def events(self) -> list[tuple[str, str]]:
         """Pod and reason of every event."""
         return [(event.pod.name, event.reason) for event in self.world.events]
-
-    def place(self, name: str) -> str:
-        """Where the queue has a pod, "" for nowhere."""
-        found = self.core.queue.find(f"default/{name}")
-        return str(found[0]) if found else ""
 
     def leftovers(self) -> dict[str, int]:
         """What is there only while something is under way, if it is."""
@@ -130,86 +92,6 @@ class Rig:
             "open": len(self.world.open),
         }
         return {what: count for what, count in counts.items() if count}
-
-    # The API server.
-
-    def serve(self, request: Request) -> Any:
-        """Carry a request out, as an API server does."""
-        match request:
-            case Bind(pod, node_name, uncertain):
-                return self._bind(pod.name, pod.uid, node_name, uncertain=uncertain)
-            case PatchStatus(pod, status):
-                known = self._known(pod.name, pod.uid)
-                if known is None:
-                    return Gone(f'pods "{pod.name}" not found', 404, "NotFound")
-                self._set(replace(known, status=_merged(known, dict(status))))
-                return Done()
-            case Evict(pod):
-                if self._known(pod.name, pod.uid) is None:
-                    return Gone(f'pods "{pod.name}" not found', 404, "NotFound")
-                self.remove(pod.name)
-                return Done()
-        return agree(request)
-
-    def _bind(self, name: str, uid: str, node_name: str, *, uncertain: bool) -> Any:
-        known = self._known(name, uid)
-        if known is None:
-            return Gone(f'pods "{name}" not found', 404, "NotFound")
-        if known.spec.node_name:
-            if uncertain and known.spec.node_name == node_name:
-                return Bound()
-            taken = f"pod {name} is already assigned to node {known.spec.node_name!r}"
-            return BoundElsewhere(taken, 409, "Conflict", node_name=known.spec.node_name)
-        self.bindings.append((name, node_name))
-        status = replace(known.status, nominated_node_name="")
-        self._set(replace(known, spec=replace(known.spec, node_name=node_name), status=status))
-        return Bound()
-
-    def _known(self, name: str, uid: str) -> Pod | None:
-        pod = self.pods.get(name)
-        return pod if pod is not None and pod.metadata.uid == uid else None
-
-    def _set(self, pod: Pod) -> None:
-        self._version += 1
-        name = pod.metadata.name
-        pod = replace(pod, metadata=replace(pod.metadata, resource_version=str(self._version)))
-        self._changes.append((self.pods.get(name), pod))
-        self.pods[name] = pod
-
-    def _answer(self, request: Request) -> Any:
-        return LATER if self.later(request) else self.serve(request)
-
-    def _deliver(self) -> bool:
-        if not self.tells or not self._changes:
-            return False
-        while self._changes:
-            old, new = self._changes.popleft()
-            if new is None:
-                assert old is not None
-                self.core.pod_events.deleted(old)
-            elif old is None:
-                self.core.pod_events.added(new)
-            else:
-                self.core.pod_events.updated(old, new)
-        return True
-
-    def _woken(self) -> None:
-        self.wakes += 1
-
-
-def _name(request: OpenRequest) -> str:
-    pod = getattr(request.request, "pod", None)
-    return pod.name if pod is not None else ""
-
-
-def _merged(pod: Pod, patch: dict[str, Any]) -> Any:
-    status = msgspec.to_builtins(pod.status)
-    conditions = {one["type"]: one for one in status.get("conditions", ())}
-    conditions.update({one["type"]: one for one in patch.get("conditions", ())})
-    merged = {**status, **patch, "conditions": list(conditions.values())}
-    if merged.get("nominatedNodeName", "") is None:
-        merged["nominatedNodeName"] = ""
-    return convert(merged, type(pod.status))
 
 
 @pytest.fixture

@@ -162,7 +162,7 @@ def test_a_held_pod_is_rejected_when_time_is_up() -> None:
 
 def test_a_held_pod_that_is_deleted_is_forgotten() -> None:
     rig = held()
-    rig.remove("web")
+    rig.vanish("web")
     rig.settle()
     assert rig.leftovers() == {}
     assert diary_of(rig).reserved == set()

@@ -223,7 +223,6 @@ class Worker:
 def worker() -> tuple[Rig, Worker]:
     rig = rig_with(Worker)
     made: Worker = rig.core.profiles["default-scheduler"].plugins["Worker"]
-    rig.core.start_plugins()
     rig.settle()
     return rig, made
 
@@ -257,7 +256,6 @@ def test_a_start_that_breaks_keeps_nobody_from_it(problem: BaseException) -> Non
         raise problem
 
     rig = rig_with(plugin("Bad", permit=lambda *_: None, start=start), plugin("Odd", permit=lambda *_: None, start=id))
-    rig.core.start_plugins()
     rig.settle()
     assert set(rig.core.background.dead) == {"Bad.start", "Odd.start"}
 
@@ -267,7 +265,6 @@ def test_a_stop_that_does_not_end_holds_nobody_up() -> None:
         await self.handle.host.sleep(600.0)
 
     rig = rig_with(plugin(permit=lambda *_: None, stop=stop))
-    rig.core.start_plugins()
     before = rig.world.time.now
     rig.world.time.finish(rig.core.background.stop())
     assert rig.world.time.now - before < 2.0

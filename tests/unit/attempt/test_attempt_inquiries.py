@@ -183,7 +183,7 @@ def test_a_pod_that_is_gone_is_let_go(answered: bool) -> None:
     rig.settle()
     if answered:
         rig.open(Ask).give(passing("a"))
-    rig.remove("web")
+    rig.vanish("web")
     rig._deliver()
     rig.settle()
     assert rig.events() == []

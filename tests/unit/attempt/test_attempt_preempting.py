@@ -82,7 +82,7 @@ def test_the_last_goes_only_when_all_others_were_seen_to(rig: Rig) -> None:
 def test_a_victim_that_is_gone_already_is_gone(rig: Rig, answer: Any) -> None:
     rig.later = is_evict
     crowded(rig, low=1)
-    rig.remove("low-0")
+    rig.vanish("low-0")
     rig.give(Evict, answer)
     rig.advance(2)
     assert rig.nodes_of() == {"high": "a"}
@@ -120,7 +120,7 @@ def test_a_victim_is_evicted_once_however_often_it_is_chosen(rig: Rig) -> None:
     rig.core.queue.activate([queued.pod for _, queued in rig.core.queue.pods()])
     rig.advance(20)
     assert victims(rig) == ["low"]
-    rig.remove("low")
+    rig.vanish("low")
     rig.tells = True
     rig.advance(12)
     assert rig.nodes_of() == {"high": "a"}

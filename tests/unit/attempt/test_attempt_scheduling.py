@@ -62,7 +62,7 @@ def test_a_pod_that_is_gone_when_its_attempt_fails_is_only_told_of(rig: Rig) -> 
     rig.node(NODE)
     rig.pod(BIG)
     rig._deliver()
-    rig.remove("big")
+    rig.vanish("big")
     queued = rig.core.queue.pop()
     assert queued is not None
     rig._deliver()
