@@ -1,0 +1,6 @@
+"""Gangs under several schedulers, the same scenarios for each, every gang watched on every event.
+
+    python -m bench.gangs embedded|real [--repeats 3] [--only NAME,...] [--among NAME,...]
+
+scenarios   the rows; watched and placed by tests.cluster.gangs
+"""

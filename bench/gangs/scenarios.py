@@ -1,0 +1,228 @@
+"""The rows: what is done to a scheduler, and what is asked of it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from tests.cluster.faulty_server import failure
+from tests.cluster.gangs.places import Place
+
+PATIENCE = 180.0
+GRACE = 5.0
+"""Seconds within which parts of gangs that stay alone must be told of."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one scenario. `seconds` is None where it was not reached; `said` is what else is of note."""
+
+    seconds: float | None
+    cpu: float = 0.0
+    attempts: int = 0
+    alone: float = 0.0
+    left_alone: int = 0
+    said: str = ""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """One row."""
+
+    name: str
+    title: str
+    play: Callable[[Place], Awaitable[Outcome]]
+
+
+async def two_gangs(place: Place) -> Outcome:
+    """Two gangs of 8 with room for one, for 5 s after the first is whole."""
+    await place.nodes(4, cpu=2)
+    await place.start()
+    gangs = place.watcher.gangs
+    await place.gang("a", 8)
+    await place.gang("b", 8)
+    took = await place.watcher.until(lambda: any(gang.whole_at for gang in gangs.values()), PATIENCE)
+    place.begin()
+    await asyncio.sleep(5)
+    whole = sum(bool(gang.whole_at) for gang in gangs.values())
+    return _outcome(place, took, f"{whole} whole")
+
+
+async def sixty_gangs(place: Place) -> Outcome:
+    """60 gangs of 5 on 150 slots, each deleted 3 s after it runs."""
+    await place.nodes(15, cpu=10)
+    await place.start()
+    started = time.monotonic()
+    gangs = place.watcher.gangs
+    for number in range(60):
+        await place.gang(f"g{number}", 5)
+
+    async def end(name: str) -> None:
+        await place.watcher.until(lambda: bool(gangs[name].whole_at), PATIENCE)
+        await asyncio.sleep(max(0.0, gangs[name].whole_at + 3 - time.monotonic()) if gangs[name].whole_at else 0)
+        await place.delete_gang(name)
+
+    await asyncio.gather(*(end(name) for name in list(gangs)))
+    whole = [gang.whole_at for gang in gangs.values() if gang.whole_at]
+    took = max(whole) - started if len(whole) == len(gangs) else None
+    return _outcome(place, took, f"{len(whole)} of 60 ran")
+
+
+async def behind_a_large_one(place: Place) -> Outcome:
+    """A gang of 50 on 45 slots, and 20 gangs of 2 behind it."""
+    await place.nodes(9, cpu=5)
+    await place.start()
+    await place.gang("large", 50)
+    await asyncio.sleep(1)
+    started = time.monotonic()
+    for number in range(20):
+        await place.gang(f"small{number}", 2)
+    small = [gang for name, gang in place.watcher.gangs.items() if name != "large"]
+    took = await place.watcher.until(lambda: all(gang.whole_at for gang in small), PATIENCE)
+    last = max(gang.whole_at for gang in small) - started if took is not None else None
+    return _outcome(place, last, f"{sum(bool(gang.whole_at) for gang in small)} of 20 small ones ran")
+
+
+async def one_short(place: Place) -> Outcome:
+    """A gang of 1,000 with room for 999: CPU in 75 s of waiting; then a node comes."""
+    await place.nodes(27, cpu=37)
+    await place.start()
+    await place.gang("big", 1000)
+    gang = place.watcher.gangs["big"]
+    await asyncio.sleep(75)
+    waiting, attempts, bound = place.cpu(), place.attempts(), len(gang.bound)
+    await place.nodes(1, cpu=4, prefix="more")
+    took = await place.watcher.until(lambda: bool(gang.whole_at), 60)
+    said = f"{bound} bound while it waited; whole after the node came" if took is not None else "never whole"
+    return Outcome(took, waiting, attempts, place.watcher.longest_alone(), place.watcher.alone_now(), said)
+
+
+async def killed(place: Place) -> Outcome:
+    """kill -9 in the middle of 300 binds, some of the freed room taken by others; then started again."""
+    await place.nodes(30, cpu=10)
+    await place.start()
+    making = asyncio.create_task(place.gang("torn", 300))
+    gangs = place.watcher.gangs
+    await place.watcher.until(lambda: "torn" in gangs and len(gangs["torn"].bound) >= 60, PATIENCE)
+    place.kill()
+    await making
+    gang = gangs["torn"]
+    await asyncio.sleep(1)
+    bound = len(gang.bound)
+    if bound < 300:
+        # Those who decided before it died are gone; whoever comes next takes what is free.
+        await place.singles("taker", 12, node="node-29")
+    await place.start()
+    took = await place.watcher.until(lambda: bool(gang.whole_at) or not gang.bound, 10)
+    left = place.watcher.alone_now()
+    told = _told(place, "torn") if left else ""
+    await _free(place, "taker", 12)
+    healed = await place.watcher.until(lambda: bool(gang.whole_at) or not gang.bound, 30)
+    end = "whole once there was room" if healed is not None else "never whole"
+    said = f"killed at {bound}; {left} alone after 10 s, {end}; {told}"
+    return Outcome(
+        took if took is not None else healed, place.cpu(), place.attempts(), place.watcher.longest_alone(), left, said
+    )
+
+
+async def refused_bind(place: Place) -> Outcome:
+    """The bind of one of 8 is refused for 15 s."""
+    await place.nodes(4, cpu=4)
+    await place.start(may_fail=True)
+    place.faults.fail("POST", "/g-6/binding", failure(500, "InternalError", "no such luck"), times=10**9)
+    await place.gang("g", 8)
+    gang = place.watcher.gangs["g"]
+    await asyncio.sleep(15)
+    left, told = place.watcher.alone_now(), _told(place, "g")
+    place.faults.rules.clear()
+    took = await place.watcher.until(lambda: bool(gang.whole_at), 60)
+    return _outcome(place, took, f"{left} alone after 15 s; {told}", left_alone=left)
+
+
+async def resubmitted(place: Place) -> Outcome:
+    """A gang of 10 ends, its room shrinks by a slot, it is made again: how many are bound after 5 s."""
+    await place.nodes(10, cpu=1)
+    await place.start()
+    await place.gang("again", 10)
+    gang = place.watcher.gangs["again"]
+    await place.watcher.until(lambda: bool(gang.whole_at), PATIENCE)
+    await place.delete_gang("again")
+    await place.watcher.until(lambda: not gang.members, PATIENCE)
+    await place.singles("taker", 1, node="node-0")
+    pods = place.watcher.expect("again", 10)
+    await place.members("again", 10)
+    place.begin()
+    await asyncio.sleep(5)
+    return _outcome(place, 5.0, f"{len(pods.bound)} of 10 bound")
+
+
+async def many_gangs(place: Place) -> Outcome:
+    """1,000 pods in gangs of 10 on 1,000 nodes."""
+    await place.nodes(1000, cpu=4)
+    return await _throughput(place, [(f"g{number}", 10) for number in range(100)])
+
+
+async def single_pods(place: Place) -> Outcome:
+    """1,000 single pods on 1,000 nodes."""
+    await place.nodes(1000, cpu=4)
+    return await _throughput(place, [])
+
+
+async def hundred_gangs(place: Place) -> Outcome:
+    """100 gangs of 10 on 5,000 nodes."""
+    await place.nodes(5000, cpu=4)
+    return await _throughput(place, [(f"g{number}", 10) for number in range(100)])
+
+
+async def five_thousand(place: Place) -> Outcome:
+    """One gang of 5,000 on 5,000 nodes."""
+    await place.nodes(5000, cpu=4)
+    return await _throughput(place, [("huge", 5000)])
+
+
+async def _throughput(place: Place, gangs: list[tuple[str, int]]) -> Outcome:
+    """Drain what waits for a scheduler that starts: seconds from the first bind to the last."""
+    watcher, total = place.watcher, sum(size for _, size in gangs) or 1000
+    for name, size in gangs:
+        await place.gang(name, size)
+    if not gangs:
+        await place.singles("single", total)
+    await place.start()
+    await watcher.until(lambda: len(watcher.bound_at) >= total, PATIENCE)
+    if len(watcher.bound_at) < total:
+        return _outcome(place, None, f"{len(watcher.bound_at)} of {total} bound")
+    times = watcher.bound_at.values()
+    took = max(times) - min(times)
+    return _outcome(place, took, f"{total / took:,.0f} pods/s, {place.cpu() / total * 1e6:,.0f} us of CPU a pod")
+
+
+def _outcome(place: Place, seconds: float | None, said: str, *, left_alone: int | None = None) -> Outcome:
+    watcher = place.watcher
+    left = watcher.alone_now() if left_alone is None else left_alone
+    return Outcome(seconds, place.cpu(), place.attempts(), watcher.longest_alone(), left, said)
+
+
+def _told(place: Place, gang: str) -> str:
+    """What is said of the members that are missing, in the words of the first."""
+    refusals = [message for name, message in sorted(place.watcher.refusals.items()) if name.startswith(f"{gang}-")]
+    return f"told: {refusals[0]}" if refusals else "nothing told"
+
+
+async def _free(place: Place, prefix: str, count: int) -> None:
+    for number in range(count):
+        await place.delete_pod(f"{prefix}-{number}")
+
+
+SCENARIOS = (
+    Scenario("two", "two gangs of 8, room for one, 5 s", two_gangs),
+    Scenario("sixty", "60 gangs of 5 on 150 slots, each deleted 3 s after it runs", sixty_gangs),
+    Scenario("behind", "a gang of 50 on 45 slots, 20 gangs of 2 behind it: the last small one", behind_a_large_one),
+    Scenario("short", "a gang of 1,000, one slot short, 75 s; then a node comes", one_short),
+    Scenario("killed", "kill -9 in the middle of 300 binds, some of the freed room taken", killed),
+    Scenario("refused", "one bind of 8 refused for 15 s", refused_bind),
+    Scenario("again", "a gang of 10 made again, one slot short, 5 s", resubmitted),
+    Scenario("gangs", "1,000 pods in gangs of 10, 1,000 nodes", many_gangs),
+    Scenario("singles", "1,000 single pods, 1,000 nodes", single_pods),
+    Scenario("hundred", "100 gangs of 10, 5,000 nodes", hundred_gangs),
+    Scenario("huge", "one gang of 5,000, 5,000 nodes", five_thousand),
+)
