@@ -100,7 +100,7 @@ def test_victims_are_those_that_really_have_to_go(crowd: Crowd) -> None:
         return
     budgets = Budgets(engine.snapshot.objects.each(PodDisruptionBudget), RULES)
     handle = engine.runner_of(info).profile.handle
-    dry_runs = DryRuns(handle.filters, cycle.search.state, info, budgets, RULES)
+    dry_runs = DryRuns(handle.filters, cycle.search.state, info, budgets, RULES, engine.snapshot)
     for node in engine.snapshot.nodes:
         found = dry_runs.on(node)
         potential = [pod for pod in node.pods.values() if pod.priority < info.priority]

@@ -1,12 +1,14 @@
 """The parts of a scheduler put together over a world. Where events come from, and who drives it, is the host's."""
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from moorage.attempt import reporting
 from moorage.attempt.background import Background
 from moorage.attempt.binding import Bindings
 from moorage.attempt.failing import FailureHandler
+from moorage.attempt.groups import GroupAttempts
+from moorage.attempt.groupstatuses import GroupStatusWriter
 from moorage.attempt.hosting import PluginHost
 from moorage.attempt.inquiries import MOST_ASKING
 from moorage.attempt.permits import HeldPods
@@ -18,11 +20,16 @@ from moorage.attempt.underway import UnderWay
 from moorage.attempt.world import World
 from moorage.cluster import ClusterState, NodeEvents, PodEvents, profile_hints
 from moorage.columns import Snapshot
+from moorage.columns.groups import PodGroups
 from moorage.config import Config
+from moorage.config.gates import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, QUEUED_POD_GROUPS
 from moorage.engine import make_engine
 from moorage.framework.faults import Faults
 from moorage.framework.registry import Registry
 from moorage.queue import HintObserver, SchedulingQueue
+
+#: The plugin that turns groups of scheduling.x-k8s.io on.
+COSCHEDULING: Final = "Coscheduling"
 
 
 class SchedulerCore:
@@ -44,13 +51,16 @@ class SchedulerCore:
         observe_hint: HintObserver | None = None,
         wake: Callable[[], None] = lambda: None,
         questions: int = MOST_ASKING,
+        queues_groups: bool = False,
     ) -> None:
         """`seed` is where all chance comes from. `wake` is called when the queue may have something to give that no
         event brought. With `puts_off` whoever drives the queue asks hints in slices (queue.work), else nobody waits.
-        At most `questions` pods wait for extenders at once.
+        At most `questions` pods wait for extenders at once. With `queues_groups` every group waits in the queue as one,
+        as those of 1.37 and of scheduling.x-k8s.io do anyway.
         """
         self.world = world
-        self.cluster = ClusterState(Snapshot(config.features.request_rules))
+        groups = groups_of(config)
+        self.cluster = ClusterState(Snapshot(config.features.request_rules, groups))
         self.held = HeldPods(world=world)
         self.under_way = UnderWay()
         self.faults = Faults()
@@ -76,6 +86,9 @@ class SchedulerCore:
             initial_backoff=config.pod_initial_backoff_seconds,
             max_backoff=config.pod_max_backoff_seconds,
             features=config.features,
+            holds_groups=groups.is_active
+            and (queues_groups or groups.is_labelled or QUEUED_POD_GROUPS in config.features),
+            path_of=groups.path_of,
             puts_off=puts_off,
             faults=self.faults,
             observe_hint=observe_hint,
@@ -114,6 +127,19 @@ class SchedulerCore:
             under_way=self.under_way,
             wake=wake,
         )
+        self.group_statuses = GroupStatusWriter(world=world, groups=groups, features=config.features)
+        self.group_attempts = GroupAttempts(
+            world=world,
+            cluster=self.cluster,
+            queue=self.queue,
+            engine=self.engine,
+            placer=placer,
+            failures=failures,
+            bindings=self.bindings,
+            evictions=self.evictions,
+            statuses=self.group_statuses,
+            wake=wake,
+        )
         self.attempts = Attempts(
             world=world,
             cluster=self.cluster,
@@ -122,6 +148,7 @@ class SchedulerCore:
             placer=placer,
             failures=failures,
             bindings=self.bindings,
+            groups=self.group_attempts,
             wake=wake,
             questions=questions,
         )
@@ -146,9 +173,21 @@ class SchedulerCore:
     async def wind_up(self, seconds: float) -> None:
         """Take questions back, let bindings on the wire finish, undo the others, and all of them when time is up."""
         self.attempts.inquiries.stop()
+        self.group_attempts.stop()
         await self.bindings.wind_up(seconds)
 
     async def drain(self) -> None:
         """Wait for evictions and statuses on their way; put a deadline round it."""
         await self.evictions.drain()
         await self.statuses.drain()
+        await self.group_statuses.drain()
+
+
+def groups_of(config: Config) -> PodGroups:
+    """The groups that count with a configuration: Kubernetes' own by the gate, labelled ones by the plugin."""
+    labelled = [one.scheduler_name for one in config.profiles if COSCHEDULING in one.plugins.names]
+    return PodGroups(
+        native=GENERIC_WORKLOAD in config.features,
+        labelled=labelled,
+        nests=COMPOSITE_POD_GROUP in config.features,
+    )

@@ -57,7 +57,7 @@ class FailureHandler:
             # Before the pod goes back: while its victims are being evicted, PreEnqueue keeps it out.
             self._evictions.begin(pod, nomination)
         if failure.effect is not None:
-            self._world.spawn(_make_room(failure.effect))
+            self.make_room(failure.effect)
         current = self._cluster.pending(pod.uid)
         if current is None:
             # Gone, or bound by somebody else: neither its place in the queue nor its status is ours to write.
@@ -74,6 +74,10 @@ class FailureHandler:
             message,
             None if nomination is None else nomination.node_name,
         )
+
+    def make_room(self, effect: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Have written what a PostFilter plugin wants written."""
+        self._world.spawn(_make_room(effect))
 
 
 async def _make_room(effect: Callable[[], Coroutine[Any, Any, None]]) -> None:

@@ -40,15 +40,23 @@ class Placer:
 
     def place(self, placement: Placement) -> Placed | Failure:
         """Assume, Reserve, Permit; or a Failure, with everything undone."""
+        placed = self.take(placement)
+        return placed if isinstance(placed, Failure) else self.permit(placed)
+
+    def take(self, placement: Placement) -> Placed | Failure:
+        """Assume and Reserve; or a Failure, with both undone."""
         pod = placement.pod
         try:
             placed = self.reserve(placement)
         except PluginError as problem:
             return broken(pod, str(problem), problem)
-        if isinstance(placed, Status):
-            return refused(pod, placed)
+        return refused(pod, placed) if isinstance(placed, Status) else placed
+
+    def permit(self, placed: Placed) -> Placed | Failure:
+        """Permit; where it refuses, what was taken is given back."""
+        pod = placed.placement.pod
         try:
-            refusal, placed.waits = placed.runner.permit(placement)
+            refusal, placed.waits = placed.runner.permit(placed.placement)
         except PluginError as problem:
             self.undo(placed)
             return broken(pod, str(problem), problem)

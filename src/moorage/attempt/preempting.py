@@ -16,7 +16,7 @@ from moorage.attempt.statuses import StatusWriter
 from moorage.attempt.underway import UnderWay
 from moorage.attempt.world import Job, World
 from moorage.cluster import ClusterState
-from moorage.columns import PodInfo
+from moorage.columns import GroupInfo, PodInfo
 from moorage.framework.points import Nomination
 from moorage.framework.writes import Gone, NotDone
 from moorage.objects import Condition
@@ -31,10 +31,13 @@ _IN_MEMORY: Final = " (in kube-scheduler memory)."
 
 @dataclass(slots=True)
 class _Preemption:
-    """Evictions under way for one pod."""
+    """Evictions under way for one pod, or for the members of a group."""
 
-    pod: PodInfo
+    pods: Sequence[PodInfo]
     node_name: str
+    #: What it is for: `pod` or `podgroup`, and its uid.
+    what: str
+    uid: str
     #: The victim that goes last, once all others were seen to.
     last: PodInfo | None = None
 
@@ -71,7 +74,7 @@ class Evictions:
 
     def is_under_way(self, pod: PodInfo) -> bool:
         """Whether victims are being evicted for the pod: until the last of them is gone, or bound to go."""
-        preemption = self._under_way.get(pod.uid)
+        preemption = self._under_way.get(pod.uid) or self._for_group_of(pod)
         if preemption is None:
             return False
         if preemption.last is None:
@@ -81,10 +84,23 @@ class Evictions:
 
     def begin(self, pod: PodInfo, nomination: Nomination) -> None:
         """Make room for the pod: evict the victims that are not leaving already."""
+        self._begin(_Preemption((pod,), nomination.node_name, "pod", pod.uid), nomination)
+
+    def begin_for_group(self, group: GroupInfo, members: Sequence[PodInfo], nomination: Nomination) -> None:
+        """The same for a group; while it goes on all its members are kept back."""
+        self._begin(_Preemption(members, nomination.node_name, "podgroup", group.uid), nomination)
+
+    def _for_group_of(self, pod: PodInfo) -> _Preemption | None:
+        groups = self._cluster.snapshot.groups
+        path = groups.path_of(pod) if self._under_way else ""
+        root = groups.root_of(path) if path else None
+        return None if root is None else self._under_way.get(root.uid)
+
+    def _begin(self, preemption: _Preemption, nomination: Nomination) -> None:
         victims = [victim for victim in nomination.victims if not self.is_leaving(victim)]
         if not victims:
             return
-        preemption = self._under_way[pod.uid] = _Preemption(pod, nomination.node_name)
+        self._under_way[preemption.uid] = preemption
         self._leaving = {uid for uid in self._leaving if not self._is_seen_to_go(uid)}
         self._leaving.update(victim.uid for victim in victims)
         self._jobs[id(preemption)] = self._world.spawn(self._evict_all(preemption, victims))
@@ -105,7 +121,6 @@ class Evictions:
     async def _evict_all(self, preemption: _Preemption, victims: Sequence[PodInfo]) -> None:
         """All but the last together, then the last: when that one goes, everything has been asked for."""
         *others, last = victims
-        pod = preemption.pod
         all_go = False
         try:
             self._clear_lower_nominations(preemption)
@@ -115,19 +130,20 @@ class Evictions:
                 all_go = await self._evict(preemption, last)
         finally:
             del self._jobs[id(preemption)]
-            if self._under_way.get(pod.uid) is preemption:
-                del self._under_way[pod.uid]
+            if self._under_way.get(preemption.uid) is preemption:
+                del self._under_way[preemption.uid]
             if not all_go:
                 self._leaving.difference_update(victim.uid for victim in victims)
         if not all_go:
             # Some victims may never go, so that no event would wake who waits for the node.
-            self._queue.activate([pod, *self._cluster.snapshot.nominations.on(preemption.node_name)])
+            self._queue.activate([*preemption.pods, *self._cluster.snapshot.nominations.on(preemption.node_name)])
             self._wake()
 
     def _clear_lower_nominations(self, preemption: _Preemption) -> None:
         """Pods of lower priority that were promised the node have to look for another."""
+        priority = max(pod.priority for pod in preemption.pods)
         for other in self._cluster.snapshot.nominations.on(preemption.node_name):
-            if other.priority < preemption.pod.priority:
+            if other.priority < priority:
                 self._queue.nominate(other, "")
                 self._statuses.nominate(other, "")
 
@@ -143,17 +159,19 @@ class Evictions:
 
     async def _evict(self, preemption: _Preemption, victim: PodInfo) -> bool:
         """Evict one pod; whether it goes."""
-        pod = preemption.pod
         in_memory = self._evict_in_memory(victim)
         if in_memory:
             self._leaving.discard(victim.uid)
         else:
-            answer = await self._world.evict(victim, self._condition(pod, victim))
+            answer = await self._world.evict(victim, self._condition(preemption, victim))
             if isinstance(answer, NotDone) and not isinstance(answer, Gone):
-                logger.warning("pod %s could not be evicted for %s: %s", victim.key, pod.key, answer.message)
+                logger.warning(
+                    "pod %s could not be evicted for %s: %s", victim.key, preemption.pods[0].key, answer.message
+                )
                 return False
-        note = f"Preempted by pod {pod.uid} on node {preemption.node_name}{_IN_MEMORY if in_memory else ''}"
-        self._world.record(reporting.preempted(pod.spec.scheduler_name, victim, note))
+        whom = f"{preemption.what} {preemption.uid} on node {preemption.node_name}"
+        note = f"Preempted by {whom}{_IN_MEMORY if in_memory else ''}"
+        self._world.record(reporting.preempted(preemption.pods[0].spec.scheduler_name, victim, note))
         return True
 
     def _evict_in_memory(self, victim: PodInfo) -> bool:
@@ -164,12 +182,13 @@ class Evictions:
             return True
         return self._bindings.preempt(victim.uid, _PLUGIN)
 
-    def _condition(self, pod: PodInfo, victim: PodInfo) -> Condition:
+    def _condition(self, preemption: _Preemption, victim: PodInfo) -> Condition:
+        profile = preemption.pods[0].spec.scheduler_name
         return Condition(
             type="DisruptionTarget",
             status="True",
             reason="PreemptionByScheduler",
-            message=f"{pod.spec.scheduler_name}: preempting to accommodate a higher priority pod",
+            message=f"{profile}: preempting to accommodate a higher priority {preemption.what}",
             last_transition_time=format_time(self._world.now()),
             observed_generation=victim.pod.metadata.generation,
         )

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from moorage.attempt import reporting
 from moorage.attempt.binding import Bindings
 from moorage.attempt.failing import FailureHandler
+from moorage.attempt.groups import GroupAttempts
 from moorage.attempt.inquiries import MOST_ASKING, Inquiries, Inquiry
 from moorage.attempt.placing import Placer, broken
 from moorage.attempt.world import World
@@ -18,7 +19,7 @@ from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
 from moorage.engine import Engine, Failure, Placement
 from moorage.engine.asking import Answer, Answers, Question
-from moorage.queue import QueuedPod, SchedulingQueue, Stop, never
+from moorage.queue import QueuedGroup, QueuedPod, SchedulingQueue, Stop, never
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +37,7 @@ class Attempts:
         placer: Placer,
         failures: FailureHandler,
         bindings: Bindings,
+        groups: GroupAttempts,
         wake: Callable[[], None],
         questions: int = MOST_ASKING,
     ) -> None:
@@ -46,6 +48,7 @@ class Attempts:
         self._placer = placer
         self._failures = failures
         self._bindings = bindings
+        self._groups = groups
         #: The attempts that wait for extenders.
         self.inquiries = Inquiries(
             world=world, cluster=cluster, queue=queue, go_on=self._go_on, wake=wake, at_most=questions
@@ -64,10 +67,14 @@ class Attempts:
         if (changed := self.inquiries.next_anew()) is not None:
             self._attempt_anew(changed)
             return True
-        queued = self._queue.pop(stop) if self.inquiries.has_room else None
+        queued = self._queue.pop_entity(stop) if self.inquiries.has_room else None
         if queued is None:
             return False
-        self.attempt(queued, queued.pod)
+        group = self._groups.gather(queued) if isinstance(queued, QueuedPod) else queued
+        if isinstance(group, QueuedGroup):
+            self._groups.attempt(group)
+        elif isinstance(queued, QueuedPod):
+            self.attempt(queued, queued.pod)
         return True
 
     def _attempt_anew(self, queued: QueuedPod) -> None:

@@ -15,7 +15,7 @@ from typing import Any, Final, TypeVar
 from moorage.attempt.virtual import Cancelled, VirtualJob, VirtualPromise, VirtualTime, VirtualTimer, promise_of
 from moorage.attempt.world import Job, Observer, PodEvent, Promise
 from moorage.columns import PodInfo
-from moorage.engine import Failure, Placement
+from moorage.engine import Failure, GroupOutcome, Placement
 from moorage.engine.asking import Answer, Broken, Extender, Question
 from moorage.framework.handle import ApiClient
 from moorage.framework.writes import BindAnswer, Bound, Done, NotDone, Refused, WriteAnswer
@@ -127,6 +127,10 @@ class Measured:
     def decided(self, outcome: Placement | Failure, seconds: float) -> None:
         """A decision came out so, and took so long."""
         self.told.append(("decided", outcome.pod.key, seconds))
+
+    def decided_group(self, key: str, outcome: GroupOutcome, seconds: float) -> None:
+        """A decision on a group came out so, and took so long."""
+        self.told.append(("decided group", key, outcome.status, seconds))
 
     def sent_back(self, failure: Failure) -> None:
         """A pod goes back into the queue."""

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
 from moorage.columns import PodInfo
-from moorage.engine import Failure, Placement
+from moorage.engine import Failure, GroupOutcome, Placement
 from moorage.engine.asking import Answer, Extender, Question
 from moorage.errors import MoorageError
 from moorage.framework.handle import ApiClient
@@ -76,6 +76,9 @@ class Observer(Protocol):
 
     def decided(self, outcome: Placement | Failure, seconds: float) -> None:
         """A decision came out so, and took so long."""
+
+    def decided_group(self, key: str, outcome: GroupOutcome, seconds: float) -> None:
+        """A decision on a group came out so, and took so long."""
 
     def sent_back(self, failure: Failure) -> None:
         """A pod goes back into the queue, for this reason."""

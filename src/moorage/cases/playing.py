@@ -1,7 +1,7 @@
 """A script played: a whole scheduler on virtual time, on an API server that does nothing by itself."""
 
 import math
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -30,14 +30,14 @@ from moorage.cases.server import Change, ScriptServer
 from moorage.cases.writing import CaseHost, finish
 from moorage.cluster import ObjectEvents
 from moorage.config import DEFAULT_FEATURES, Config, Features
-from moorage.config.gates import with_gates
-from moorage.engine import Failure, Placement
+from moorage.config.gates import QUEUED_POD_GROUPS, TOPOLOGY_AWARE_WORKLOAD_SCHEDULING, with_gates
+from moorage.engine import Failure, GroupOutcome, Placement
 from moorage.engine.engine import default_registry
 from moorage.errors import ApiError
 from moorage.framework.registry import Registry
 from moorage.framework.writes import Bound, Done, Gone
-from moorage.objects import KubeObject, Node, Pod
-from moorage.queue import Place, QueuedEntity
+from moorage.objects import KubeObject, Node, Pod, PodGroup
+from moorage.queue import Place, QueuedEntity, QueuedGroup
 
 #: Second 0 of every script.
 EPOCH: Final = datetime(2026, 1, 1, tzinfo=UTC).timestamp()
@@ -89,7 +89,10 @@ class _Play:
     def __init__(self, config: Config, registry: Registry, seed: int) -> None:
         self._clock = _Clock()
         self._server = ScriptServer(EPOCH)
-        self._cycle = _Cycle()
+        # Before 1.37 recordings with topologies leave attempts out: their order was random.
+        features = config.features
+        unordered = TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in features and QUEUED_POD_GROUPS not in features
+        self._cycle = _Cycle(tells_attempts=not unordered)
         self._world = ScriptedWorld(self._answer, time=VirtualTime(self._clock.now()), observer=self._cycle)
         self._core = SchedulerCore(world=self._world, config=config, registry=registry, seed=seed)
         self._others: dict[type[KubeObject], ObjectEvents] = {}
@@ -154,6 +157,9 @@ class _Play:
                 return Done()
             case Ask() | BindThrough():
                 return agree(request)
+            case Patch(kind, name, namespace, patch, "status") if issubclass(kind, PodGroup):
+                self._cycle.group_told(f"{namespace}/{name}", patch["status"]["conditions"])
+                return self._read_or_write(request)
             case _:
                 return self._read_or_write(request)
 
@@ -198,13 +204,19 @@ class _Play:
 
     def _queues(self) -> dict[str, Any]:
         places: dict[Place, list[QueuedEntity]] = {place: [] for place in Place}
+        members: dict[str, list[str]] = {}
         for place, queued in sorted(self._core.queue.pods(), key=lambda one: one[1].key):
             places[place].append(queued)
+            if isinstance(queued, QueuedGroup):
+                keys = [member.key for member in queued.members]
+                members[queued.key] = sorted(keys) if queued.key.startswith("compositepodgroups/") else keys
         queues = {
             "active": [queued.key for queued in places[Place.ACTIVE]],
             "backoff": {queued.key: self._backoff_end(queued) for queued in places[Place.BACKOFF]},
             "unschedulable": [queued.key for queued in places[Place.UNSCHEDULABLE]],
             "gated": {queued.key: queued.gating_plugin for queued in places[Place.GATED]},
+            "members": members,
+            "incomplete": sorted(one.key for one in self._core.queue.incomplete()),
         }
         return {name: queue for name, queue in queues.items() if queue}
 
@@ -215,12 +227,16 @@ class _Play:
 class _Cycle(Measured):
     """What happens in one round of the scheduling loop, seen by the observer of the attempt."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, tells_attempts: bool = True) -> None:
         super().__init__()
+        self._tells_attempts = tells_attempts
         self.begin()
 
     def begin(self) -> None:
         """Nothing has happened yet."""
+        self._popped = ""
+        self._group: GroupOutcome | None = None
+        self._groups: dict[str, dict[str, str]] = {}
         self._attempts: list[Placement | Failure] = []
         self._failed: list[Failure] = []
         self.bound: dict[str, str] = {}
@@ -230,7 +246,20 @@ class _Cycle(Measured):
     def decided(self, outcome: Placement | Failure, seconds: float) -> None:
         """The algorithm has answered."""
         super().decided(outcome, seconds)
+        self._popped = outcome.pod.key
         self._attempts.append(outcome)
+
+    def decided_group(self, key: str, outcome: GroupOutcome, seconds: float) -> None:
+        """The algorithm has answered."""
+        super().decided_group(key, outcome, seconds)
+        self._group = outcome
+        self._popped = key
+        self._attempts = [] if outcome.domains is not None else outcome.attempts
+
+    def group_told(self, key: str, conditions: Sequence[Mapping[str, Any]]) -> None:
+        """A condition of a group is written."""
+        written = {name: conditions[-1][name] for name in ("status", "reason", "message")}
+        self._groups[key] = {name: value for name, value in written.items() if value}
 
     def sent_back(self, failure: Failure) -> None:
         """A pod goes back into the queue."""
@@ -239,16 +268,26 @@ class _Cycle(Measured):
 
     def as_data(self, milliseconds: int, held: Iterable[HeldPod]) -> dict[str, Any]:
         """The cycle as recordings tell it; what is empty is left out."""
+        domains = self._group.domains if self._group is not None else None
         data = {
             "at": milliseconds,
-            "popped": self._attempts[0].pod.key if self._attempts else "",
-            "attempts": [_attempt(outcome) for outcome in self._attempts],
-            "failed": [_failed(failure) for failure in self._failed],
+            "popped": self._popped,
+            "attempts": [_attempt(outcome) for outcome in self._attempts if self._tells_attempts],
+            "placements": {
+                name: [_attempt(outcome) for outcome in tried] for name, tried in sorted((domains or {}).items())
+            },
+            "failed": [_failed(failure) for failure in self._in_order()],
             "bound": dict(sorted(self.bound.items())),
             "waiting": {one.pod.key: one.node_name for one in held},
             "victims": sorted(self.victims),
+            "groups": dict(sorted(self._groups.items())),
         }
         return {name: value for name, value in data.items() if value}
+
+    def _in_order(self) -> list[Failure]:
+        if self._group is not None and self._group.root.is_composite:
+            return sorted(self._failed, key=lambda failure: failure.pod.key)
+        return self._failed
 
 
 def _attempt(outcome: Placement | Failure) -> dict[str, str]:

@@ -3,17 +3,21 @@
 from typing import Final
 
 from moorage.columns import ObjectStore
+from moorage.columns.groups import info_of, path_of_object
 from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.objects import (
+    CompositePodGroup,
     CSIDriver,
     CSINode,
     CSIStorageCapacity,
     DeviceClass,
     DeviceTaintRule,
     KubeObject,
+    LabelledPodGroup,
     PersistentVolume,
     PersistentVolumeClaim,
     PodGroup,
+    PodGroupAlpha,
     ResourceClaim,
     ResourceSlice,
     StorageClass,
@@ -31,10 +35,15 @@ RESOURCE_OF: Final[dict[type[KubeObject], Resource]] = {
     CSIStorageCapacity: Resource.CSI_STORAGE_CAPACITY,
     VolumeAttachment: Resource.VOLUME_ATTACHMENT,
     PodGroup: Resource.POD_GROUP,
+    PodGroupAlpha: Resource.POD_GROUP,
+    CompositePodGroup: Resource.COMPOSITE_POD_GROUP,
     ResourceClaim: Resource.RESOURCE_CLAIM,
     ResourceSlice: Resource.RESOURCE_SLICE,
     DeviceClass: Resource.DEVICE_CLASS,
 }
+
+
+GROUPS: Final = (PodGroup, CompositePodGroup, LabelledPodGroup)
 
 
 class ObjectEvents:
@@ -61,8 +70,8 @@ class ObjectEvents:
     def deleted(self, old: KubeObject) -> None:
         """An object is gone."""
         self._objects.remove(old)
-        if isinstance(old, PodGroup):
-            self._queue.remove_group(_path_of(old))
+        if isinstance(old, GROUPS):
+            self._queue.remove_group(path_of_object(old))
         self._tell(Action.DELETE, old, None)
 
     def synced(self) -> None:
@@ -70,7 +79,7 @@ class ObjectEvents:
 
     def _set(self, new: KubeObject) -> None:
         self._objects.set(new)
-        if isinstance(new, PodGroup):
+        if isinstance(new, GROUPS):
             self._queue.set_group(_queued_group(new))
 
     def _tell(self, action: Action, old: KubeObject | None, new: KubeObject | None) -> None:
@@ -81,11 +90,6 @@ class ObjectEvents:
             self._queue.move_on_event(ClusterEvent(self._resource, action), old, new)
 
 
-def _path_of(group: PodGroup) -> str:
-    return f"podgroups/{group.key}"
-
-
-def _queued_group(group: PodGroup) -> Group:
-    parent = group.spec.parent_composite_pod_group_name
-    path = f"compositepodgroups/{group.metadata.namespace}/{parent}" if parent else ""
-    return Group(_path_of(group), group.spec.priority or 0, path)
+def _queued_group(item: KubeObject) -> Group:
+    info = info_of(item)
+    return Group(info.path, info.priority or 0, info.parent)

@@ -41,7 +41,7 @@ class PodEvents:
         self._reject_waiting = reject_waiting
         registered = queue.registered_actions()
         #: Whether somebody asks for pods without a node by that name; no built-in plugin does.
-        self._siblings_listen = any(
+        self._siblings_listen = not queue.tells_of_pods and any(
             registered.get(resource, Action(0)) & Action.ADD
             for resource in (Resource.UNSCHEDULED_POD, Resource.UNSCHEDULABLE_POD)
         )

@@ -46,11 +46,15 @@ class ClusterState:
         """A pod without a node came or changed."""
         self._changing(pod.uid)
         self._pending[pod.uid] = pod
+        self.snapshot.groups.came(pod)
 
     def remove_pending(self, uid: str) -> PodInfo | None:
         """The pod has a node now, or is gone. None if it was not known."""
         self._changing(uid)
-        return self._pending.pop(uid, None)
+        before = self._pending.pop(uid, None)
+        if before is not None:
+            self.snapshot.groups.went(before)
+        return before
 
     # Pods with a node.
 
@@ -71,6 +75,7 @@ class ClusterState:
                 self._uncount(before)
             self.snapshot.nodes.add_pod(now, pod.spec.node_name)
         self._counted[uid] = now
+        self.snapshot.groups.placed(now)
         return now
 
     def remove_assigned(self, uid: str) -> PodInfo | None:
@@ -80,6 +85,7 @@ class ClusterState:
         before = self._counted.pop(uid, None)
         if before is not None:
             self._uncount(before)
+            self.snapshot.groups.went(before)
         return before
 
     def counted(self, uid: str) -> PodInfo | None:
@@ -95,6 +101,7 @@ class ClusterState:
         self.snapshot.nominations.forget(pod)
         self.snapshot.nodes.add_pod(bound, node_name)
         self._counted[pod.uid] = self._assumed[pod.uid] = bound
+        self.snapshot.groups.placed(bound)
         return bound
 
     def forget(self, uid: str) -> bool:
@@ -105,6 +112,7 @@ class ClusterState:
             return False
         del self._counted[uid]
         self._uncount(assumed)
+        self.snapshot.groups.unplaced(assumed)
         return True
 
     def is_assumed(self, uid: str) -> bool:

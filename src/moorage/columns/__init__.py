@@ -5,6 +5,7 @@ spec shares a PodClass; pods of equal namespace and labels share a LabelGroup.
 """
 
 from moorage.columns.changes import ChangeLog, PodChange
+from moorage.columns.groups import GroupInfo, PodGroups
 from moorage.columns.nodes import NodeInfo
 from moorage.columns.pods import LabelGroup, PodClass, PodInfo
 from moorage.columns.snapshot import Snapshot
@@ -14,12 +15,14 @@ from moorage.columns.tentative import Tentative, UndoLog
 
 __all__ = [
     "ChangeLog",
+    "GroupInfo",
     "LabelGroup",
     "NodeInfo",
     "NodeTable",
     "ObjectStore",
     "PodChange",
     "PodClass",
+    "PodGroups",
     "PodInfo",
     "Rows",
     "Snapshot",

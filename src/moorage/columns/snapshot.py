@@ -3,18 +3,23 @@
 from collections.abc import Iterable, Mapping
 
 from moorage.columns.devices import Claims, Inventory, ResourceClasses
+from moorage.columns.groups import PodGroups
 from moorage.columns.nominations import Nominations
 from moorage.columns.pods import PodIndex, PodInfo
 from moorage.columns.store import ObjectStore
 from moorage.columns.table import NodeTable
 from moorage.columns.tentative import Tentative, UndoLog
 from moorage.objects import (
+    CompositePodGroup,
     DeviceClass,
     DeviceTaintRule,
     KubeObject,
+    LabelledPodGroup,
     Namespace,
     Node,
     Pod,
+    PodGroup,
+    PodGroupAlpha,
     ResourceClaim,
     ResourceSlice,
 )
@@ -26,11 +31,13 @@ _NO_LABELS: Mapping[str, str] = {}
 class Snapshot:
     """Nodes with their pods, pods promised a node, and every other object that plugins read."""
 
-    def __init__(self, rules: RequestRules = DEFAULT_RULES) -> None:
+    def __init__(self, rules: RequestRules = DEFAULT_RULES, groups: PodGroups | None = None) -> None:
+        """`groups`: which pods are in groups; without it none is."""
         self.nodes = NodeTable()
         self.pods = PodIndex(rules)
         self.objects = ObjectStore()
         self.nominations = Nominations()
+        self.groups = groups or PodGroups()
         self.inventory = Inventory()
         self.claims = Claims(self.inventory.touch)
         self.resource_classes = ResourceClasses()
@@ -38,6 +45,9 @@ class Snapshot:
         self.objects.follow(ResourceSlice, self.inventory)
         self.objects.follow(DeviceTaintRule, self.inventory)
         self.objects.follow(DeviceClass, self.resource_classes)
+        if self.groups.is_active:
+            for kind in (PodGroup, PodGroupAlpha, CompositePodGroup, LabelledPodGroup):
+                self.objects.follow(kind, self.groups)
         #: Where changes are written down while a tentative block is open: other maps may join.
         self.undo: UndoLog | None = None
 
@@ -46,7 +56,7 @@ class Snapshot:
 
         At its end everything is as before, unless `t.keep()` was called. Nodes themselves may not change inside.
         """
-        return Tentative(self, self.nodes, self.nominations, self.objects, self.claims)
+        return Tentative(self, self.nodes, self.nominations, self.objects, self.claims, self.groups)
 
     @classmethod
     def of(cls, objects: Iterable[KubeObject], rules: RequestRules = DEFAULT_RULES) -> "Snapshot":
@@ -79,6 +89,8 @@ class Snapshot:
         if pod.is_terminal:
             return
         if pod.spec.node_name:
-            self.nodes.add_pod(self.pods.info(pod, on_node=True), pod.spec.node_name)
+            info = self.pods.info(pod, on_node=True)
+            self.nodes.add_pod(info, pod.spec.node_name)
+            self.groups.placed(info)
         elif pod.status.nominated_node_name:
             self.nominations.nominate(self.info(pod), pod.status.nominated_node_name)

@@ -47,11 +47,23 @@ class Witness(Protocol):
 class Cycle:
     """A pod on its way to a node."""
 
-    def __init__(self, runner: Runner, pod: PodInfo, answers: Answers, witness: Witness | None = None) -> None:
+    def __init__(
+        self,
+        runner: Runner,
+        pod: PodInfo,
+        answers: Answers,
+        witness: Witness | None = None,
+        *,
+        within: Rows | None = None,
+        makes_room: bool = True,
+    ) -> None:
+        """`within`: the only rows that are looked at. Without `makes_room` PostFilter is left out."""
         self.pod = pod
         self.runner = runner
         self._answers = answers
         self._witness = witness
+        self._within = within
+        self._makes_room = makes_room
         self._nodes = runner.snapshot.nodes
         self._search: Search | None = None
         self._inquiry: Inquiry | None = None
@@ -109,6 +121,7 @@ class Cycle:
     def begin(self) -> bool:
         """Run PreFilter; False where it refused the pod."""
         self._search = self.runner.filtering.begin(self.pod)
+        self._search.within = self._within
         return self._search.rejection is None
 
     def reach(self, node_name: str) -> CycleState:
@@ -123,6 +136,7 @@ class Cycle:
         return (
             self._witness is None
             and self._inquiry is None
+            and self._within is None
             and self.runner.filtering.is_simple(self.search)
             and not self.pod.pod.status.nominated_node_name
             and self._wanted(len(self._nodes)) >= len(self._nodes)
@@ -144,7 +158,9 @@ class Cycle:
     def _promised_rows(self) -> Rows:
         """The row of the node promised to the pod, if it fits there now, extenders included."""
         node = self._nodes.get(self.pod.pod.status.nominated_node_name)
-        if node is None or not self.runner.filtering.fits(self.search, node):
+        if node is None or (self._within is not None and node.row not in self._within):
+            return _NO_ROWS
+        if not self.runner.filtering.fits(self.search, node):
             return _NO_ROWS
         if self._inquiry is not None and not self._is_allowed(self._inquiry, node.name, node.row):
             return _NO_ROWS
@@ -160,7 +176,8 @@ class Cycle:
         return bool(allowed)
 
     def _sampled(self, rows: Rows) -> Rows:
-        searched, nodes = self.runner.filtering.candidates(self.search), len(self._nodes)
+        searched = self.runner.filtering.candidates(self.search)
+        nodes = len(self._nodes) if self._within is None else len(self._within)
         if self._inquiry is not None and self._inquiry.has_begun:
             # The sample was taken when the question was asked: nodes that were not in it are out.
             if self._next_start is not None:
@@ -297,7 +314,7 @@ class Cycle:
         search = self.search
         statuses = self.diagnose()
         rejection = search.rejection
-        message = fit_message(len(self._nodes), statuses.histogram(), rejection.message if rejection else "")
+        message = fit_message(len(statuses.rows), statuses.histogram(), rejection.message if rejection else "")
         plugins = statuses.plugins() | search.blamed
         if self._inquiry is not None and self._inquiry.has_refused:
             plugins.add(EXTENDER)
@@ -315,17 +332,20 @@ class Cycle:
             deallocated=answer.deallocated,
             pre_filter=rejection,
             statuses=statuses,
+            cycle_state=search.state,
             next_start=self._next_start,
             unasked=self._unasked(),
         )
 
     def _fail_as_before(self) -> Failure:
         """The kept filters alone refused every node: until something they saw is touched, the next one fails alike."""
+        if not self._makes_room:
+            return self.fail()
         columns, until = self.search.columns, self.runner.post_filter_until(self.pod)
         key = (columns.revision, id(self._nodes.rows), until)
         if until is not None and columns.last_failure is not None and columns.last_failure[0] == key:
             known: Failure = columns.last_failure[1]
-            return replace(known, pod=self.pod)
+            return replace(known, pod=self.pod, cycle_state=self.search.state)
         failure = self.fail()
         has_room = failure.nomination is not None and failure.nomination.node_name
         # The rows are held with the failure, so that no other array takes their id.
@@ -334,6 +354,8 @@ class Cycle:
 
     def _post_filter(self, statuses: NodeStatuses) -> PostFilterAnswer:
         """What PostFilter makes of it."""
+        if not self._makes_room:
+            return PostFilterAnswer(None)
         if not self.runner.compiled.post_filters:
             return PostFilterAnswer(None, Nomination(""))
         answer = self.runner.post_filter(self.search.state, self.pod, statuses)

@@ -6,11 +6,13 @@ from random import Random
 
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import DEFAULT_FEATURES, Config, Features, default_config
+from moorage.config.gates import QUEUED_POD_GROUPS
 from moorage.engine.asking import Answers, Extender, Question
 from moorage.engine.chance import CycleRandom
 from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision
 from moorage.engine.explaining import explain
+from moorage.engine.groups import GroupAnswers, GroupCycle, GroupOutcome, GroupQuestion, GroupWork, PodByPodCycle
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.profiles import build_profile
 from moorage.engine.runner import Runner
@@ -24,10 +26,18 @@ from moorage.plugins import DEFAULT_PLUGINS, OWN_PLUGINS
 class Engine:
     """Schedules pods over one snapshot, which others keep current between cycles."""
 
-    def __init__(self, *, snapshot: Snapshot, runners: Mapping[str, Runner], random: Random) -> None:
+    def __init__(
+        self,
+        *,
+        snapshot: Snapshot,
+        runners: Mapping[str, Runner],
+        random: Random,
+        features: Features = DEFAULT_FEATURES,
+    ) -> None:
         self.snapshot = snapshot
         self.runners = runners
         self._random = random
+        self._features = features
         self._next_seed = random.getrandbits(64)
         self._next_start = 0
 
@@ -81,6 +91,32 @@ class Engine:
     def _upcoming(self, *, may_ask: bool) -> Answers:
         return Answers(self._next_seed, self._next_start, may_ask=may_ask)
 
+    # ------------------------------------------------------------------------------------------------------- groups
+
+    def begin_group(self, *, may_ask: bool = True) -> GroupAnswers:
+        """What belongs to an attempt at a group that begins now; see `begin`."""
+        answers = GroupAnswers(self._next_seed, self._next_start, may_ask=may_ask)
+        self._next_seed = self._random.getrandbits(64)
+        return answers
+
+    def decide_group(self, work: GroupWork, answers: GroupAnswers) -> GroupQuestion | GroupOutcome:
+        """Where all members go, or why none; or what has to be asked first. Changes nothing."""
+        return self._group_cycle(work, answers).run()
+
+    def break_group(self, work: GroupWork, message: str) -> GroupOutcome:
+        """The attempt at a group breaks with this."""
+        return self._group_cycle(work, GroupAnswers()).broken(message)
+
+    def commit_group(self, outcome: GroupOutcome) -> None:
+        """See `commit`."""
+        if outcome.next_start is not None:
+            self._next_start = outcome.next_start
+
+    def _group_cycle(self, work: GroupWork, answers: GroupAnswers) -> GroupCycle | PodByPodCycle:
+        is_old = QUEUED_POD_GROUPS not in self._features and work.root.is_native
+        cycle = PodByPodCycle if is_old else GroupCycle
+        return cycle(self.runners, work, answers, self._features)
+
     def reach(self, pod: PodInfo, node_name: str) -> Placement:
         """A placement on a node that was chosen without a cycle, to be placed."""
         cycle = Cycle(self.runner_of(pod), pod, self._upcoming(may_ask=False))
@@ -116,7 +152,7 @@ def make_engine(
         # Plugins are made with the handle, the filters of plugins: here that ring is closed, once.
         handle.open(filters=runner.filtering)
         runners[profile.scheduler_name] = runner
-    return Engine(snapshot=snapshot, runners=runners, random=random)
+    return Engine(snapshot=snapshot, runners=runners, random=random, features=config.features)
 
 
 def default_registry() -> Registry:

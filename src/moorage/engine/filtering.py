@@ -30,6 +30,8 @@ class Search:
     narrowed_by: list[str] = field(default_factory=list)
     #: What is said of the other nodes, where a plugin says it.
     narrowed_because: str = ""
+    #: The rows that count at all; None for all there are.
+    within: Rows | None = None
     #: The node promised to the pod is looked at before all others: its row and why it was refused.
     broken_promise: tuple[int, Status] | None = None
 
@@ -105,7 +107,7 @@ class Filtering:
     def feasible(self, search: Search) -> Rows:
         """The rows of the nodes that fit, ascending."""
         first, *stages = search.columns.stages
-        if search.narrowed is None and first.asked is None:
+        if search.narrowed is None and first.asked is None and search.within is None:
             rows = search.columns.first_rows()
         else:
             rows, stages = self.candidates(search), search.columns.stages
@@ -130,13 +132,14 @@ class Filtering:
 
         `visited` are the rows that were looked at, where those were not all.
         """
+        every = self._nodes.rows if search.within is None else search.within
         if search.rejection is not None:
-            return NodeStatuses(self._nodes.rows, absent=search.rejection)
+            return NodeStatuses(every, absent=search.rejection)
         absent = None
         if search.narrowed is not None:
             by = " ".join(sorted(search.blamed))
             absent = unresolvable(search.narrowed_because or f"node(s) didn't satisfy plugin(s) [{by}]")
-        statuses = NodeStatuses(self._nodes.rows, absent)
+        statuses = NodeStatuses(every, absent)
         if search.broken_promise is not None:
             statuses.assign(*search.broken_promise)
         rows = self.candidates(search)
@@ -166,9 +169,10 @@ class Filtering:
     def candidates(self, search: Search) -> Rows:
         """The rows that are searched, ascending: all, or those that PreFilter narrowed the search to."""
         if search.narrowed is None:
-            return self._nodes.rows
+            return self._nodes.rows if search.within is None else search.within
         found = (self._nodes.get(name) for name in search.narrowed)
-        return np.array(sorted(node.row for node in found if node is not None), dtype=np.intp)
+        rows = np.array(sorted(node.row for node in found if node is not None), dtype=np.intp)
+        return rows if search.within is None else np.intersect1d(rows, search.within, assume_unique=True)
 
     # ------------------------------------------------------------------------------------------------ nominated pods
 
@@ -240,14 +244,22 @@ class Filtering:
     def add_pod(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
         """Add a pod to a copied node and tell the plugins."""
         node.add_pod(added)
+        self.tell_added(state, pod, added, node)
+
+    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Remove a pod from a copied node and tell the plugins."""
+        node.remove_pod(removed)
+        self.tell_removed(state, pod, removed, node)
+
+    def tell_added(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Tell the plugins of a pod that now counts on a node."""
         for one in self._extensions:
             if one.name not in state.skipped_filters:
                 with blame(one.name, "AddPod"):
                     one.plugin.add_pod(state, pod, added, node)
 
-    def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
-        """Remove a pod from a copied node and tell the plugins."""
-        node.remove_pod(removed)
+    def tell_removed(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Tell the plugins of a pod that counts on a node no more."""
         for one in self._extensions:
             if one.name not in state.skipped_filters:
                 with blame(one.name, "RemovePod"):

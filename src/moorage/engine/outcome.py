@@ -49,6 +49,8 @@ class Failure:
     #: PreFilter's rejection, if that ended the search.
     pre_filter: Status | None = None
     statuses: NodeStatuses | None = field(default=None, repr=False)
+    #: What plugins remember of the search, where it came so far.
+    cycle_state: CycleState | None = field(default=None, repr=False, compare=False)
     #: What broke, where a plugin or an extender did.
     error: MoorageError | None = field(default=None, repr=False, compare=False)
     next_start: int | None = None

@@ -2,8 +2,9 @@
 
 from moorage.config import Profile as ProfileConfig
 from moorage.engine.lifting import NodeFilter, NodeScore
+from moorage.framework.grouping import PlacementFeasible
 from moorage.framework.handle import Handle
-from moorage.framework.profile import Profile
+from moorage.framework.profile import Named, Profile
 from moorage.framework.registry import Registry
 
 
@@ -19,6 +20,13 @@ class CompiledProfile:
         self.scores = [NodeScore(one.name, one.plugin, profile.weights[one.name]) for one in profile.at("score")]
         self.reserves = profile.at("reserve")
         self.permits = profile.at("permit")
+        # What places groups. Whether one is whole is asked of every plugin that has something to say on it.
+        self.feasibles = [
+            Named(name, one) for name, one in profile.plugins.items() if isinstance(one, PlacementFeasible)
+        ]
+        self.placement_generators = profile.at("placementGenerate")
+        self.placement_scores = profile.at("placementScore")
+        self.pod_group_post_filters = profile.at("podGroupPostFilter")
 
 
 def build_profile(config: ProfileConfig, registry: Registry, handle: Handle, *, percentage: int = 0) -> Profile:
@@ -31,4 +39,5 @@ def build_profile(config: ProfileConfig, registry: Registry, handle: Handle, *, 
         weights=config.plugins.score_weights,
         handle=handle,
         percentage_of_nodes_to_score=percentage if own is None else own,
+        placement_weights=config.plugins.placement_score_weights,
     )

@@ -33,6 +33,12 @@ class FilterRunner(Protocol):
     def remove_pod(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Remove a pod from a copied node and tell the plugins."""
 
+    def tell_added(self, state: CycleState, pod: PodInfo, added: PodInfo, node: NodeInfo) -> None:
+        """Tell the plugins of a pod that now counts on a node."""
+
+    def tell_removed(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
+        """Tell the plugins of a pod that counts on a node no more."""
+
 
 class PreemptingExtenders(Protocol):
     """The extenders that have a say in preemption for the pod of the running cycle."""

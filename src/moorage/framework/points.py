@@ -21,6 +21,7 @@ from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.events import EventHint
+from moorage.framework.grouping import PlacementGenerate, PlacementScore, PodGroupPostFilter
 from moorage.framework.status import Status
 
 Scores = NDArray[np.int64]
@@ -320,4 +321,7 @@ POINTS: dict[str, tuple[type, ...]] = {
     "preBind": (PreBind,),
     "bind": (Bind,),
     "postBind": (PostBind,),
+    "podGroupPostFilter": (PodGroupPostFilter,),
+    "placementGenerate": (PlacementGenerate,),
+    "placementScore": (PlacementScore,),
 }

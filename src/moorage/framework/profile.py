@@ -1,7 +1,7 @@
 """A profile as it was configured, its plugins made: those of one scheduler name at each extension point, in order."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from moorage.framework.handle import Handle
@@ -26,6 +26,8 @@ class Profile:
     weights: Mapping[str, int]
     handle: Handle
     percentage_of_nodes_to_score: int = 0
+    #: What those weigh that score places for groups.
+    placement_weights: Mapping[str, int] = field(default_factory=dict)
 
     def at(self, point: str) -> list[Named]:
         """The plugins at an extension point, in running order."""

@@ -32,6 +32,8 @@ KINDS: Mapping[str, type[KubeObject]] = {
         workload.PodDisruptionBudget,
         workload.PriorityClass,
         workload.PodGroup,
+        workload.CompositePodGroup,
+        workload.Workload,
         claim.ResourceClaim,
         claim.ResourceClaimTemplate,
         device.ResourceSlice,

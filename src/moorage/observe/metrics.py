@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from moorage.engine import GroupOutcome
 from moorage.observe.series import Counter, Histogram, exponential
 
 _CYCLE: Final = exponential(0.001, 2, 15)
@@ -14,6 +15,7 @@ _PLUGIN: Final = exponential(0.00001, 1.5, 20)
 Reading = Callable[[], Mapping[tuple[str, ...], float]]
 
 SCHEDULED, UNSCHEDULABLE, ERROR = "scheduled", "unschedulable", "error"
+WAITING_ON_PREEMPTION = "waiting_on_preemption"
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,20 @@ class SchedulerMetrics:
         )
         self.pod_attempts = Histogram(
             "scheduler_pod_scheduling_attempts", "Attempts a scheduled pod needed.", exponential(1, 2, 5)
+        )
+        self.group_attempts = Counter(
+            "scheduler_podgroup_schedule_attempts_total",
+            "Attempts to schedule a group of pods, by how they ended.",
+            ("result", "profile"),
+        )
+        self.group_attempt_duration = Histogram(
+            "scheduler_podgroup_scheduling_attempt_duration_seconds",
+            "Time an attempt at a group took, until its members were on their way.",
+            _CYCLE,
+            ("result", "profile"),
+        )
+        self.group_algorithm_duration = Histogram(
+            "scheduler_podgroup_scheduling_algorithm_duration_seconds", "Time a decision on a group took.", _CYCLE
         )
         self.preemption_attempts = Counter(
             "scheduler_preemption_attempts_total", "How often preemption was considered."
@@ -112,6 +128,19 @@ class SchedulerMetrics:
     def decided(self, _outcome: object, seconds: float) -> None:
         """A decision took so long."""
         self.algorithm_duration.observe(seconds)
+
+    def decided_group(self, _key: str, outcome: GroupOutcome, seconds: float) -> None:
+        """A decision on a group took so long."""
+        if outcome.is_error:
+            result = ERROR
+        elif outcome.status is None:
+            result = SCHEDULED
+        else:
+            result = WAITING_ON_PREEMPTION if outcome.is_waiting else UNSCHEDULABLE
+        profile = outcome.members[0].pod.spec.scheduler_name
+        self.group_attempts.inc(result, profile)
+        self.group_attempt_duration.observe(seconds, result, profile)
+        self.group_algorithm_duration.observe(seconds)
 
     def sent_back(self, _failure: object) -> None:
         """Counted by `failed`."""

@@ -6,6 +6,7 @@ Plugins never import each other.
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption import DefaultPreemption
 from moorage.plugins.dynamic_resources import DynamicResources
+from moorage.plugins.gang_scheduling import GangScheduling
 from moorage.plugins.image_locality import ImageLocality
 from moorage.plugins.inter_pod_affinity import InterPodAffinity
 from moorage.plugins.node_affinity import NodeAffinity
@@ -18,6 +19,7 @@ from moorage.plugins.priority_sort import PrioritySort
 from moorage.plugins.scheduling_gates import SchedulingGates
 from moorage.plugins.sticky_job import StickyJobPlugin
 from moorage.plugins.taint_toleration import TaintToleration
+from moorage.plugins.topology_placement import PodGroupPodsCount, TopologyPlacementGenerator
 from moorage.plugins.topology_spread import PodTopologySpread
 from moorage.plugins.volumes import NodeVolumeLimits, VolumeBinding, VolumeRestrictions, VolumeZone
 from moorage.plugins.warm_seats import WarmSeats
@@ -44,6 +46,9 @@ DEFAULT_PLUGINS: tuple[type, ...] = (
     ImageLocality,
     DefaultBinder,
     NodeDeclaredFeatures,
+    GangScheduling,
+    TopologyPlacementGenerator,
+    PodGroupPodsCount,
 )
 
 #: Known by name; they run where a configuration enables them.
@@ -55,6 +60,7 @@ __all__ = [
     "DefaultBinder",
     "DefaultPreemption",
     "DynamicResources",
+    "GangScheduling",
     "ImageLocality",
     "InterPodAffinity",
     "NodeAffinity",
@@ -65,11 +71,13 @@ __all__ = [
     "NodeResourcesFit",
     "NodeUnschedulable",
     "NodeVolumeLimits",
+    "PodGroupPodsCount",
     "PodTopologySpread",
     "PrioritySort",
     "SchedulingGates",
     "StickyJobPlugin",
     "TaintToleration",
+    "TopologyPlacementGenerator",
     "VolumeBinding",
     "VolumeRestrictions",
     "VolumeZone",

@@ -28,10 +28,15 @@ class Group:
 class Groups:
     """The groups there are, and their pods that wait outside of the queues."""
 
-    def __init__(self, places: Places, now: Callable[[], float], *, added: str, updated: str) -> None:
-        """`added` and `updated` are what the comings and changes of pods are called where they move something."""
+    def __init__(
+        self, places: Places, now: Callable[[], float], path_of: Callable[[PodInfo], str], *, added: str, updated: str
+    ) -> None:
+        """`path_of` says which group a pod is in. `added` and `updated` are what the comings and changes of pods are
+        called where they move something.
+        """
         self._places = places
         self._now = now
+        self._path_of = path_of
         self._added = added
         self._updated = updated
         self._known: dict[str, Group] = {}
@@ -66,9 +71,9 @@ class Groups:
             return
         entity, verdict = taken
         assert isinstance(entity, QueuedGroup)
-        for member in [one for one in entity.queued if self._root_of(_path_of(one.pod)) is None]:
+        for member in [one for one in entity.queued if self._root_of(self._path_of(one.pod)) is None]:
             entity.queued.remove(member)
-            self._incomplete.setdefault(_path_of(member.pod), {})[member.key] = member
+            self._incomplete.setdefault(self._path_of(member.pod), {})[member.key] = member
         if entity.queued:
             self._places.requeue(entity, verdict, self._updated)
 
@@ -88,7 +93,7 @@ class Groups:
 
     def add(self, member: QueuedPod) -> None:
         """A pod comes, or comes back: it joins its group, whatever that is doing."""
-        path = _path_of(member.pod)
+        path = self._path_of(member.pod)
         root = self._root_of(path)
         if root is None:
             self._incomplete.setdefault(path, {})[member.key] = member
@@ -106,16 +111,16 @@ class Groups:
 
     def outside(self, pod: PodInfo) -> QueuedPod | None:
         """The pod, if it is incomplete, or its group is being tried."""
-        path, key = _path_of(pod), pod.key
+        path, key = self._path_of(pod), pod.key
         return self._incomplete.get(path, {}).get(key) or self._pending.get(path, {}).get(key)
 
     def root_of(self, pod: PodInfo) -> str | None:
         """The path of what the pod is queued with; None where a group is missing."""
-        return self._root_of(_path_of(pod))
+        return self._root_of(self._path_of(pod))
 
     def discard(self, pod: PodInfo) -> QueuedPod | None:
         """The pod is gone; the others stay where they are. None if it was not here."""
-        path = _path_of(pod)
+        path = self._path_of(pod)
         for outside in (self._incomplete, self._pending):
             if (member := outside.get(path, {}).get(pod.key)) is not None:
                 del outside[path][pod.key]
@@ -197,15 +202,10 @@ class Groups:
         return None
 
 
-def is_member(pod: PodInfo) -> bool:
-    """Whether the pod belongs to a group."""
-    return pod.spec.scheduling_group is not None and bool(pod.spec.scheduling_group.pod_group_name)
-
-
-def _path_of(pod: PodInfo) -> str:
+def native_path(pod: PodInfo) -> str:
+    """The path of the group that spec.schedulingGroup names, "" for none."""
     group = pod.spec.scheduling_group
-    assert group is not None, f"{pod.key} is in no group"
-    return f"podgroups/{pod.namespace}/{group.pod_group_name}"
+    return f"podgroups/{pod.namespace}/{group.pod_group_name}" if group is not None and group.pod_group_name else ""
 
 
 def _standing_for(pod: PodInfo, priority: int) -> PodInfo:

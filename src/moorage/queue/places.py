@@ -27,7 +27,9 @@ class Places:
         counts: QueueCounts,
         now: Callable[[], float],
         last_event: Callable[[], int],
+        gates_first: bool = True,
     ) -> None:
+        """`gates_first`: gates are asked on the way into back-off, and not on the way from there; else the opposite."""
         self.active = active
         self.backoff = backoff
         self.unschedulable = unschedulable
@@ -35,6 +37,7 @@ class Places:
         self._counts = counts
         self._now = now
         self._last_event = last_event
+        self._gates_first = gates_first
 
     def find(self, key: str) -> tuple[Place, QueuedEntity] | None:
         """Something queued, and where. None for what is in flight, and for what is not known."""
@@ -89,14 +92,21 @@ class Places:
 
     def admit_backoff(self, queued: QueuedEntity, label: str) -> Place:
         """Let it wait until its back-off is over, gates permitting."""
-        if not self._gates.admit(queued):
+        if self._gates_first and not self._gates.admit(queued):
             return self._enter_unschedulable(queued, label)
         self.backoff.push(queued)
         self._counts.entered(Place.BACKOFF, label)
         return Place.BACKOFF
 
+    def leave_backoff(self, queued: QueuedEntity, label: str) -> Place:
+        """Make ready to be tried what comes from back-off."""
+        if not self._gates_first:
+            return self.admit_active(queued, label)
+        self.enter_active(queued, label)
+        return Place.ACTIVE
+
     def enter_active(self, queued: QueuedEntity, label: str) -> None:
-        """Make it ready to be tried: no gate is asked on the way from back-off."""
+        """Make it ready to be tried: no gate is asked."""
         if queued.initial_attempt_timestamp is None:
             queued.initial_attempt_timestamp = self._now()
         self.active.push(queued)

@@ -20,7 +20,7 @@ from moorage.queue.backoff import BackoffQueue
 from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import pod_events, pod_resources
 from moorage.queue.gating import Gates, TellGate
-from moorage.queue.groups import Group, Groups, is_member
+from moorage.queue.groups import Group, Groups, native_path
 from moorage.queue.hints import HintBook, HintObserver, ProfileHints, Requeue
 from moorage.queue.inflight import InFlightPods
 from moorage.queue.moves import (
@@ -62,6 +62,7 @@ class SchedulingQueue:
         max_unschedulable: float = 300.0,
         features: Features = DEFAULT_FEATURES,
         holds_groups: bool = False,
+        path_of: Callable[[PodInfo], str] = native_path,
         puts_off: bool = False,
         faults: Faults | None = None,
         observe_hint: HintObserver | None = None,
@@ -69,7 +70,8 @@ class SchedulingQueue:
     ) -> None:
         """`profiles` by scheduler name. With `puts_off` hints are asked by `work`, in slices; else at once.
 
-        With `holds_groups` members of pod groups wait with their group, and `pop_entity` gives them together.
+        With `holds_groups` members of pod groups wait with their group, and `pop_entity` gives them together;
+        `path_of` says which group a pod is in, "" for none.
         """
         self.faults = faults or Faults()
         order = QueueOrder(queue_sort, self.faults)
@@ -81,9 +83,15 @@ class SchedulingQueue:
         self._pod_groups = GENERIC_WORKLOAD in features
         self._pods_are = pod_resources(features)
         self._pod_added = ClusterEvent(self._pods_are.other, Action.ADD)
-        self._tells_of_pods = GANG_SCHEDULING in features or (
-            QUEUED_POD_GROUPS in features and GENERIC_WORKLOAD in features
+        #: Whether a pod that is added is an event for others.
+        self.tells_of_pods = (
+            holds_groups
+            or GANG_SCHEDULING in features
+            or (QUEUED_POD_GROUPS in features and GENERIC_WORKLOAD in features)
         )
+        #: Whether members of groups wait together.
+        self.holds_groups = holds_groups
+        self._path_of = path_of
         self._updated = event_label(ClusterEvent(self._pods_are.own, Action.UPDATE))
         self._flush_due = now() + FLUSH_INTERVAL
         self._cycle = 0
@@ -111,9 +119,10 @@ class SchedulingQueue:
             counts=self.counts,
             now=now,
             last_event=lambda: self._asking.number,
+            gates_first=self._pop_from_backoff,
         )
         self._groups = (
-            Groups(self._places, now, added=event_label(self._pod_added), updated=self._updated)
+            Groups(self._places, now, path_of, added=event_label(self._pod_added), updated=self._updated)
             if holds_groups
             else None
         )
@@ -126,7 +135,7 @@ class SchedulingQueue:
         Where there are gangs it is an event, too: the pod may be what others of its group waited for.
         """
         self._enqueue_new(pod, event_label(self._pod_added))
-        if self._tells_of_pods:
+        if self.tells_of_pods:
             self.move_on_event(self._pod_added, None, pod.pod)
 
     def update(self, old: PodInfo, new: PodInfo) -> None:
@@ -137,7 +146,7 @@ class SchedulingQueue:
                 self._in_flight.record(ObjectEvent(event, old.pod, new.pod))
             return
         key = new.key
-        if self._groups is not None and is_member(new):
+        if self._groups is not None and self._path_of(new):
             if (member := self._groups.outside(new)) is not None:
                 member.pod = new
                 self._follow_nomination(old, new)
@@ -158,7 +167,7 @@ class SchedulingQueue:
     def delete(self, pod: PodInfo) -> None:
         """The pod is gone, or has a node. One in flight stays so until `done`."""
         self._nominations.forget(pod)
-        if self._groups is not None and is_member(pod):
+        if self._groups is not None and self._path_of(pod):
             member = self._groups.discard(pod)
             if member is not None:
                 self.counts.left(member)
@@ -215,7 +224,7 @@ class SchedulingQueue:
         if pod is not None:
             queued.pod = pod
         uid = queued.pod.uid
-        if self._groups is not None and is_member(queued.pod):
+        if self._groups is not None and self._path_of(queued.pod):
             self._in_flight.done(uid)
             self._count_failure(queued, unschedulable_plugins, pending_plugins)
             self._groups.add(queued)
@@ -303,7 +312,7 @@ class SchedulingQueue:
             if queued is None:
                 self._is_flushing = False
                 break
-            self._places.enter_active(queued, BACKOFF_COMPLETE)
+            self._places.leave_backoff(queued, BACKOFF_COMPLETE)
             moved += 1
         return moved
 
@@ -392,7 +401,7 @@ class SchedulingQueue:
         if pod.spec.scheduler_name not in self._profiles:
             raise ValueError(f"pod {pod.key} asks for {pod.spec.scheduler_name!r}, which is none of our profiles")
         queued = QueuedPod(pod, self._now())
-        if self._groups is not None and is_member(pod):
+        if self._groups is not None and self._path_of(pod):
             self.nominate(pod, None)
             self._groups.add(queued)
             return
@@ -502,11 +511,10 @@ class SchedulingQueue:
     def _activate(self, pod: PodInfo) -> bool:
         label = event_label(FORCE_ACTIVATE)
         key = pod.key
-        if self._groups is not None and is_member(pod):
+        if self._groups is not None and self._path_of(pod):
             key = self._groups.root_of(pod) or key
         if (queued := self._backoff.remove(key)) is not None:
-            self._places.enter_active(queued, label)
-            return True
+            return self._places.leave_backoff(queued, label) is Place.ACTIVE
         if (queued := self._unschedulable.remove(key)) is not None:
             return self._places.admit_active(queued, label) is Place.ACTIVE
         return False

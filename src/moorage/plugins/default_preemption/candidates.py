@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from moorage.columns import NodeInfo, PodInfo
+from moorage.columns import NodeInfo, PodInfo, Snapshot
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import FilterRunner
 from moorage.framework.status import Status, error, unresolvable
@@ -11,6 +11,7 @@ from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.importance import by_importance
 from moorage.plugins.default_preemption.rules import PreemptionRules
 from moorage.plugins.default_preemption.sums import Sums
+from moorage.plugins.default_preemption.units import Unit, Units, split
 
 NO_VICTIMS = unresolvable("No preemption victims found for incoming pod")
 
@@ -31,19 +32,30 @@ class DryRuns:
     """Dry runs for one pod that fits nowhere."""
 
     def __init__(
-        self, filters: FilterRunner, state: CycleState, pod: PodInfo, budgets: Budgets, rules: PreemptionRules
+        self,
+        filters: FilterRunner,
+        state: CycleState,
+        pod: PodInfo,
+        budgets: Budgets,
+        rules: PreemptionRules,
+        snapshot: Snapshot,
     ) -> None:
         self._filters = filters
         self._state = state
         self._pod = pod
         self._budgets = budgets
         self._rules = rules
+        self._nodes = snapshot.nodes
+        #: Since 1.37 members of groups may be evicted only together.
+        self._units = Units(snapshot) if rules.units else None
         needs = filters.needs_alone(state)
         self._sums = Sums(needs) if needs is not None else None
 
     def on(self, node: NodeInfo) -> Candidate | Status:
         """The fewest and least important pods to evict from a node; or why that does not help."""
         priority = self._pod.priority
+        if self._units is not None and self._units.concern(node.pods.values()):
+            return self._by_units([unit for unit in self._units.of((node,)) if unit.priority < priority], node)
         potential = [other for other in node.pods.values() if other.priority < priority]
         if not potential:
             return NO_VICTIMS
@@ -72,6 +84,48 @@ class DryRuns:
         violating, sparing = self._budgets.split(by_importance(potential, self._rules))
         unlucky = [other for other in violating if must_go(other)]
         return self._candidate(node, unlucky, [other for other in sparing if must_go(other)], resort=bool(violating))
+
+    def _by_units(self, units: list[Unit], node: NodeInfo) -> Candidate | Status:
+        """The same where members of groups go together: those on other nodes leave only what plugins remember."""
+        if not units:
+            return NO_VICTIMS
+        pod, state, main = self._pod, self._state.clone(), node.copy()
+
+        def remove(unit: Unit) -> None:
+            for other in unit.pods:
+                if other.spec.node_name == main.name:
+                    self._filters.remove_pod(state, pod, other, main)
+                elif (remote := self._nodes.get(other.spec.node_name)) is not None:
+                    self._filters.tell_removed(state, pod, other, remote)
+
+        def add(unit: Unit) -> None:
+            for other in unit.pods:
+                if other.spec.node_name == main.name:
+                    self._filters.add_pod(state, pod, other, main)
+                elif (remote := self._nodes.get(other.spec.node_name)) is not None:
+                    self._filters.tell_added(state, pod, other, remote)
+
+        def must_go(unit: Unit) -> bool:
+            add(unit)
+            fits = self._filters.filter_with_nominated(state, pod, main) is None
+            if not fits:
+                remove(unit)
+            return not fits
+
+        for unit in units:
+            remove(unit)
+        refusal = self._filters.filter_with_nominated(state, pod, main)
+        if refusal is not None:
+            return refusal
+        units.sort(key=lambda unit: unit.order)
+        violating, sparing = split(units, self._budgets)
+        unlucky = [(unit, count) for unit, count in violating if must_go(unit)]
+        others = [unit for unit in sparing if must_go(unit)]
+        victims = sorted((*(unit for unit, _ in unlucky), *others), key=lambda unit: unit.order)
+        if not victims:
+            return error(f'expected at least one victim pod on node "{node.name}"')
+        violations = sum(count for _, count in unlucky)
+        return Candidate(node.name, tuple(one for unit in victims for one in unit.pods), violations)
 
     def _by_sums(self, sums: Sums, node: NodeInfo, potential: Sequence[PodInfo]) -> Candidate | Status | None:
         """The same where fitting is a matter of sums alone; None where the pod does not fit even so."""

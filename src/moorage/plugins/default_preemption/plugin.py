@@ -9,23 +9,30 @@ from moorage.config.gates import (
     FIRST_BROKEN_BUDGET_COUNTS,
     POD_GROUP_POST_FILTER_POINT,
     PREEMPTION_MESSAGE,
+    QUEUED_POD_GROUPS,
+    SCHEDULER_ASYNC_PREEMPTION,
+    TOPOLOGY_AWARE_WORKLOAD_SCHEDULING,
     VICTIM_START_TIME_ONCE,
+    WORKLOAD_AWARE_PREEMPTION,
 )
 from moorage.errors import ExtenderError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
 from moorage.framework.events import Action, EventHint, Hint, Resource, nothing_of_pod, on
+from moorage.framework.grouping import PodGroupPostFilterAnswer, RejectedGroup
 from moorage.framework.handle import Handle
 from moorage.framework.points import Nomination, PostFilterAnswer, Victims
 from moorage.framework.status import Code, Status, error, unresolvable, unschedulable
 from moorage.objects import Pod, PodDisruptionBudget
 from moorage.plugins.default_preemption.budgets import Budgets
 from moorage.plugins.default_preemption.candidates import Candidate, DryRuns, cheapest
+from moorage.plugins.default_preemption.groups import GroupPreemption
 from moorage.plugins.default_preemption.rules import PreemptionRules
 
 NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
 NO_CANDIDATE = "no candidate node for preemption"
 IN_PROGRESS = unresolvable("waiting for the preemption for this pod to be finished")
+GROUP_IN_PROGRESS = unresolvable("waiting for the preemption for this pod group to be finished")
 
 
 class DefaultPreemption:
@@ -42,12 +49,20 @@ class DefaultPreemption:
         self._rules = PreemptionRules(
             first_broken_budget=FIRST_BROKEN_BUDGET_COUNTS in handle.features,
             start_times_once=VICTIM_START_TIME_ONCE in handle.features,
+            units=QUEUED_POD_GROUPS in handle.features,
         )
+        #: Whether evictions go on beside scheduling, so that who they are for has to wait.
+        self._is_beside = SCHEDULER_ASYNC_PREEMPTION in handle.features
+        self._for_groups = GroupPreemption(handle, self._rules)
+        self._in_domains = TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in handle.features
+        self._group_at_once = WORKLOAD_AWARE_PREEMPTION in handle.features
 
     def pre_enqueue(self, pod: PodInfo) -> Status | None:
-        """Keep the pod back while its own evictions are under way."""
+        """Keep the pod back while evictions for it, or for its group, are under way."""
         handle = self._handle
-        return IN_PROGRESS if handle.has_host and handle.host.is_preempting(pod) else None
+        if not self._is_beside or not handle.has_host or not handle.host.is_preempting(pod):
+            return None
+        return GROUP_IN_PROGRESS if handle.snapshot.groups.path_of(pod) else IN_PROGRESS
 
     def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
         """Nominate a node and name the victims; or say why preemption does not help."""
@@ -84,6 +99,10 @@ class DefaultPreemption:
         victims = {one.node_name: Victims(one.victims, one.violations) for one in candidates}
         return [Candidate(name, one.pods, one.violations) for name, one in self._handle.ask_extenders(victims).items()]
 
+    def pod_group_post_filter(self, rejected: RejectedGroup) -> PodGroupPostFilterAnswer:
+        """Make room for a group as a whole."""
+        return self._for_groups.of(rejected)
+
     def post_filter_until(self, pod: PodInfo) -> Hashable | None:
         """Where nobody is less important there is no room to be made, whatever else happens; else until a pod moves."""
         snapshot = self._handle.snapshot
@@ -93,6 +112,8 @@ class DefaultPreemption:
         return pod.priority, moved, snapshot.objects.version(PodDisruptionBudget)
 
     def _objection(self, pod: PodInfo, statuses: NodeStatuses) -> str:
+        if of_group := self._objection_of_group(pod):
+            return of_group
         if pod.spec.preemption_policy == "Never":
             return "not eligible due to preemptionPolicy=Never."
         snapshot = self._handle.snapshot
@@ -107,6 +128,19 @@ class DefaultPreemption:
             return "not eligible due to a terminating pod on the nominated node."
         return ""
 
+    def _objection_of_group(self, pod: PodInfo) -> str:
+        """Before 1.37 members make room for themselves, where nothing else is said of their group."""
+        groups = self._handle.snapshot.groups
+        if not groups.is_active or pod.spec.scheduling_group is None:
+            return ""
+        if self._in_domains:
+            group = groups.of(pod)
+            if group is None:
+                return "pod group for pod not found"
+            if group.topology_required:
+                return "not eligible due to placement-based pod group scheduling limitation"
+        return "not eligible due to workload aware preemption enabled" if self._group_at_once else ""
+
     def _is_leaving(self, other: PodInfo) -> bool:
         """Whether somebody's preemption makes the pod leave: room that is not free yet, but will be."""
         if _leaves_by_preemption(other.pod):
@@ -120,7 +154,7 @@ class DefaultPreemption:
         rows = statuses.with_code(Code.UNSCHEDULABLE).tolist()
         refusals = NodeStatuses(statuses.rows, absent=NOT_HELPFUL)
         budgets = Budgets(self._handle.snapshot.objects.each(PodDisruptionBudget), self._rules)
-        dry_runs = DryRuns(self._handle.filters, state, pod, budgets, self._rules)
+        dry_runs = DryRuns(self._handle.filters, state, pod, budgets, self._rules, self._handle.snapshot)
         wanted = self._wanted(len(rows))
         candidates: list[Candidate] = []
         harmless = False

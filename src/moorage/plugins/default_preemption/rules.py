@@ -9,7 +9,10 @@ class PreemptionRules:
 
     `start_times_once`: victims that have not started keep the order in which they came to the node. Before 1.37
     kube-scheduler took the time anew in each comparison, which turned them round.
+
+    `units`: members of groups that are disrupted as a whole are evicted together, for single pods, too.
     """
 
     first_broken_budget: bool = True
     start_times_once: bool = True
+    units: bool = True

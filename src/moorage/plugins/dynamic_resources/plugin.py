@@ -10,11 +10,12 @@ from msgspec.structs import replace
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.config import DynamicResourcesArgs
-from moorage.config.gates import POD_GROUP_POST_FILTER_POINT
+from moorage.config.gates import POD_GROUP_POST_FILTER_POINT, TOPOLOGY_AWARE_WORKLOAD_SCHEDULING
 from moorage.errors import InputError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.events import EventHint
+from moorage.framework.grouping import PodGroupPostFilterAnswer, RejectedGroup
 from moorage.framework.handle import Handle
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import PostFilterAnswer, Scores, Verdicts
@@ -55,6 +56,7 @@ class DynamicResources:
         self._snapshot = handle.snapshot
         self._claims = handle.snapshot.claims
         self._rules = rules_of(handle.features)
+        self._in_domains = TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in handle.features
         if not self._rules.lists:
             handle.snapshot.inventory.hide_lists()
         if "DRADeviceTaintRules" in handle.features:
@@ -168,6 +170,29 @@ class DynamicResources:
             done = unschedulable("deletion of ResourceClaim completed")
             return PostFilterAnswer(done, effect=self._deleting(devices.leftover))
         return PostFilterAnswer(self._nothing("still not schedulable"))
+
+    def pod_group_post_filter(self, rejected: RejectedGroup) -> PodGroupPostFilterAnswer:
+        """The same for each member that was tried. QUIRK: kube-scheduler says so even where there was nothing to do."""
+        group = rejected.group
+        if group.is_composite or (self._in_domains and group.topology_required):
+            return PodGroupPostFilterAnswer(unschedulable())
+        tried = [(pod, devices) for pod, state in rejected.tried if (devices := state.get(KEY)) is not None]
+        if not tried and group.is_native:
+            return PodGroupPostFilterAnswer(error("not found"))
+        effects = [effect for pod, devices in tried for effect in self._in_the_way(pod, devices)]
+        words = ("deallocation and deletion of ResourceClaims completed",) if effects or group.is_native else ()
+        return PodGroupPostFilterAnswer(unschedulable(*words), effects=tuple(effects))
+
+    def _in_the_way(self, pod: PodInfo, devices: PodDevices) -> list[Callable[[], Coroutine[Any, Any, None]]]:
+        """What gives back, or deletes, the first claim that is in the way."""
+        if not devices.claims:
+            return []
+        for place in sorted(devices.unavailable):
+            claim = devices.claims[place]
+            users = {one.uid for one in claim.status.reserved_for}
+            if not devices.is_special(place) and users <= {pod.uid}:
+                return [self._giving_back(claim)]
+        return [] if devices.leftover is None else [self._deleting(devices.leftover)]
 
     def post_filter_until(self, pod: PodInfo) -> Hashable | None:
         """There is never anything to do for a pod that needs no devices."""

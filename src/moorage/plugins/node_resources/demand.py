@@ -141,11 +141,7 @@ class Demand:
         return self._devices is not None and is_scalar(wanted.name) and self._devices.serves(wanted.name)
 
     def _used(self, node: NodeInfo, name: str) -> int:
-        if self._with_defaults and name == CPU:
-            return node.scored_cpu
-        if self._with_defaults and name == MEMORY:
-            return node.scored_memory
-        return node.requested.get(name, 0)
+        return used_of(node, name, with_defaults=self._with_defaults)
 
     def _used_column(self, nodes: NodeTable, name: str) -> Amounts:
         if self._with_defaults and name == CPU:
@@ -153,3 +149,12 @@ class Demand:
         if self._with_defaults and name == MEMORY:
             return nodes.resources.scored_memory
         return nodes.requested(name)
+
+
+def used_of(node: NodeInfo, name: str, *, with_defaults: bool) -> int:
+    """What the pods on a node take of a resource; `with_defaults` counts cpu and memory of empty requests, too."""
+    if with_defaults and name == CPU:
+        return node.scored_cpu
+    if with_defaults and name == MEMORY:
+        return node.scored_memory
+    return node.requested.get(name, 0)

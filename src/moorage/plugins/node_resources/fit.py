@@ -5,17 +5,18 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
+from moorage.columns import GroupInfo, NodeInfo, NodeTable, PodInfo, Rows
 from moorage.columns.devices.classes import IMPLICIT_PREFIX
 from moorage.config.args import NodeResourcesFitArgs
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Hint, Resource, on, spec_of_pod
+from moorage.framework.grouping import Assignment, Domain
 from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Scores, Verdicts
 from moorage.framework.status import Status, unresolvable, unschedulable
 from moorage.objects import DeviceClass, Node, Pod
-from moorage.plugins.node_resources.demand import Demand, DeviceOffers
-from moorage.plugins.node_resources.strategies import make_strategy
+from moorage.plugins.node_resources.demand import Demand, DeviceOffers, Share, used_of
+from moorage.plugins.node_resources.strategies import MOST_ALLOCATED, make_strategy
 from moorage.values.requests import (
     CPU,
     EPHEMERAL_STORAGE,
@@ -23,7 +24,9 @@ from moorage.values.requests import (
     PODS,
     allocatable_amounts,
     container_request,
+    is_counted,
     is_extended,
+    is_scalar,
     pod_request,
 )
 
@@ -40,12 +43,12 @@ class NodeResourcesFit:
     """Filter on free resources and pod slots; Score by a strategy over the resources the profile names."""
 
     args_type = NodeResourcesFitArgs
-    group_points = ("placementScore",)
     filter_scope = Scope.NODE_AND_PODS
     score_scope = Scope.NODE_AND_PODS
 
     def __init__(self, args: NodeResourcesFitArgs, handle: Handle) -> None:
         self._rules = handle.features.request_rules
+        self._nodes = handle.snapshot.nodes
         self._devices = DeviceOffers(handle.snapshot) if "DRAExtendedResource" in handle.features else None
         self._ignored = frozenset(args.ignored_resources)
         self._ignored_groups = frozenset(args.ignored_resource_groups)
@@ -146,6 +149,23 @@ class NodeResourcesFit:
             return self._strategy.score_many(demand.columns(nodes, some), len(some))
 
         return demand.score_each(nodes, rows, self._strategy.score, many)
+
+    # ------------------------------------------------------------------------------------------- places for groups
+
+    def score_placement(self, _group: GroupInfo, domain: Domain, assignments: Sequence[Assignment]) -> int:
+        """How full the nodes of a place would be together, whatever the profile's strategy for nodes is."""
+        shares = []
+        for spec in self._resources:
+            asked = sum(container_request(one.pod.pod, spec.name, with_defaults=True) for one in assignments)
+            if not is_counted(spec.name) or (not asked and is_scalar(spec.name)):
+                continue
+            nodes = [self._nodes[row] for row in domain.rows.tolist()]
+            offers = [node for node in nodes if node.allocatable.get(spec.name, 0)]
+            used = sum(used_of(node, spec.name, with_defaults=True) for node in offers)
+            if offers:
+                allocatable = sum(node.allocatable[spec.name] for node in offers)
+                shares.append(Share(used, used + asked, allocatable, spec.weight))
+        return MOST_ALLOCATED.score(shares)
 
     # ------------------------------------------------------------------------------------------------------ events
 

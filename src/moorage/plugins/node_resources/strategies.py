@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import Final
 
 import numpy as np
 
@@ -84,7 +85,7 @@ def make_strategy(strategy: ScoringStrategy) -> Strategy | RatioStrategy:
     """The strategy that the plugin's arguments name; they were validated before."""
     match strategy.type:
         case "MostAllocated":
-            return Strategy(_most, _most_many)
+            return MOST_ALLOCATED
         case "RequestedToCapacityRatio":
             assert strategy.requested_to_capacity_ratio is not None
             return RatioStrategy(strategy.requested_to_capacity_ratio.shape)
@@ -122,6 +123,10 @@ def _most(requested: int, allocatable: int) -> int:
 def _most_many(requested: Amounts, allocatable: Amounts) -> Scores:
     scores: Scores = np.minimum(requested, allocatable) * MAX_SCORE // allocatable
     return scores
+
+
+#: How full nodes are, the fuller the better.
+MOST_ALLOCATED: Final = Strategy(_most, _most_many)
 
 
 def _nonzero(column: Amounts) -> Amounts:

@@ -1,0 +1,210 @@
+"""One attempt at a group: decided as one, placed whole or not at all, then each member bound by itself."""
+
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from moorage.attempt import reporting
+from moorage.attempt.binding import Bindings
+from moorage.attempt.failing import FailureHandler
+from moorage.attempt.groupstatuses import GroupStatusWriter
+from moorage.attempt.placing import Placed, Placer
+from moorage.attempt.preempting import Evictions
+from moorage.attempt.world import Job, World
+from moorage.cluster import ClusterState
+from moorage.columns import PodGroups, PodInfo
+from moorage.engine import Engine, Failure, GroupAnswers, GroupOutcome, GroupQuestion, GroupWork, Placement
+from moorage.queue import QueuedGroup, QueuedPod, SchedulingQueue
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True, eq=False)
+class _Attempt:
+    """A group that is being decided."""
+
+    entity: QueuedGroup
+    #: The members that are tried, by uid, with the pods as they were when the attempt began.
+    members: dict[str, tuple[QueuedPod, PodInfo]]
+    started: float
+    answers: GroupAnswers
+    job: Job | None = None
+
+
+class GroupAttempts:
+    """Takes groups that the queue gives and tries to schedule them."""
+
+    def __init__(
+        self,
+        *,
+        world: World,
+        cluster: ClusterState,
+        queue: SchedulingQueue,
+        engine: Engine,
+        placer: Placer,
+        failures: FailureHandler,
+        bindings: Bindings,
+        evictions: Evictions,
+        statuses: GroupStatusWriter,
+        wake: Callable[[], None],
+    ) -> None:
+        self._world = world
+        self._cluster = cluster
+        self._queue = queue
+        self._engine = engine
+        self._placer = placer
+        self._failures = failures
+        self._bindings = bindings
+        self._evictions = evictions
+        self._statuses = statuses
+        self._wake = wake
+        self._groups: PodGroups = cluster.snapshot.groups
+        #: Attempts that wait for extenders, by the path of the group.
+        self._asking: dict[str, _Attempt] = {}
+
+    def gather(self, popped: QueuedPod) -> QueuedGroup | None:
+        """The group of a pod that was popped by itself, with all its members that wait (where groups do not wait as
+        one). None for a pod without a group."""
+        path = self._groups.path_of(popped.pod)
+        root = self._groups.get(path) if path else None
+        if root is None:
+            return None
+        group = QueuedGroup(popped.pod, popped.timestamp, root=path)
+        group.key = popped.key  # it is known by the pod that brought it
+        members = self._groups.members(path)
+        missing = [pod for uid, pod in members.all.items() if uid not in members.scheduled and uid != popped.pod.uid]
+        others = [queued for pod in missing if (queued := self._queue.pop_specific(pod)) is not None]
+        group.queued = sorted(
+            [popped, *others], key=lambda one: (-one.pod.priority, one.initial_attempt_timestamp or 0.0)
+        )
+        return group
+
+    def attempt(self, entity: QueuedGroup) -> None:
+        """One attempt at what was popped."""
+        members = {queued.pod.uid: (queued, queued.pod) for queued in entity.queued if self._is_wanted(queued)}
+        if not members:
+            self._return(entity, None)
+            return
+        self._decide(_Attempt(entity, members, self._world.now(), self._engine.begin_group()))
+
+    def stop(self) -> None:
+        """Take everything back: the process stops."""
+        for attempt in list(self._asking.values()):
+            if attempt.job is not None:
+                attempt.job.cancel()
+            self._let_go(attempt)
+
+    # ------------------------------------------------------------------------------------------------------ deciding
+
+    def _is_wanted(self, queued: QueuedPod) -> bool:
+        """Whether the pod is still to be scheduled; if not it is let go."""
+        pod = queued.pod
+        if pod.pod.is_terminating:
+            self._queue.done(pod.uid)
+            self._world.record(reporting.failed(pod, f"skip schedule deleting pod: {pod.key}"))
+            return False
+        if self._cluster.is_assumed(pod.uid) or self._cluster.pending(pod.uid) is None:
+            self._queue.done(pod.uid)
+            return False
+        return True
+
+    def _decide(self, attempt: _Attempt) -> None:
+        work = self._work(attempt)
+        if work is None:
+            self._let_go(attempt)
+            return
+        outcome = self._decision(work, attempt.answers)
+        if isinstance(outcome, GroupQuestion):
+            self._asking[attempt.entity.key] = attempt
+            attempt.job = self._world.spawn(self._ask(attempt, outcome))
+            return
+        self._engine.commit_group(outcome)
+        self._world.observer.decided_group(attempt.entity.key, outcome, self._world.now() - attempt.started)
+        self._carry_out(attempt, outcome)
+
+    def _work(self, attempt: _Attempt) -> GroupWork | None:
+        """What is to be placed, as it is now; None where the group is gone."""
+        root = self._groups.get(attempt.entity.root)
+        if root is None:
+            return None
+        by_path: dict[str, list[PodInfo]] = {leaf.path: [] for leaf in self._groups.leaves(root.path)}
+        for _, pod in attempt.members.values():
+            path = self._groups.path_of(pod)
+            if path not in by_path:
+                return None
+            by_path[path].append(pod)
+        return GroupWork(root, by_path)
+
+    def _decision(self, work: GroupWork, answers: GroupAnswers) -> GroupQuestion | GroupOutcome:
+        """The engine's answer. What it does not foresee is a bug of ours and fails this group's attempt alone."""
+        try:
+            return self._engine.decide_group(work, answers)
+        except Exception as problem:
+            logger.exception("deciding group %s broke", work.root.key)
+            return self._engine.break_group(work, f"{type(problem).__name__}: {problem}")
+
+    async def _ask(self, attempt: _Attempt, asked: GroupQuestion) -> None:
+        answer = await self._world.ask(asked.question)
+        if self._asking.pop(attempt.entity.key, None) is not attempt:
+            return
+        attempt.answers = attempt.answers.answered(asked, answer)
+        for uid, (queued, _) in list(attempt.members.items()):
+            current = self._cluster.pending(uid)
+            if current is None or current.pod.is_terminating:
+                del attempt.members[uid]
+                self._queue.done(uid)
+            else:
+                attempt.members[uid] = queued, current
+        if attempt.members:
+            self._decide(attempt)
+        else:
+            self._return(attempt.entity, None)
+        self._wake()
+
+    # --------------------------------------------------------------------------------------------------- carrying out
+
+    def _carry_out(self, attempt: _Attempt, outcome: GroupOutcome) -> None:
+        # Before members go back: while victims are being evicted, PreEnqueue keeps them out.
+        for pod, nomination in outcome.evictions:
+            if pod is None:
+                self._evictions.begin_for_group(outcome.root, [one.pod for one in outcome.members], nomination)
+            else:
+                self._evictions.begin(pod, nomination)
+        for effect in outcome.effects:
+            self._failures.make_room(effect)
+        taken = self._take(outcome.members) if self._queue.holds_groups else outcome.members
+        for member, found in zip(outcome.members, taken, strict=True):
+            queued, _ = attempt.members[member.pod.uid]
+            placed = self._place(found)
+            if isinstance(placed, Failure):
+                self._failures.handle(queued, placed, attempt.started)
+            else:
+                self._bindings.start(queued, placed, attempt.started)
+        for verdict in outcome.verdicts:
+            self._statuses.tell(verdict)
+        self._return(attempt.entity, outcome)
+
+    def _take(self, members: Sequence[Placement | Failure]) -> list[Placed | Failure]:
+        """Take the places that were decided: all, before Permit is asked about any, so that none has to wait."""
+        return [self._placer.take(one) if isinstance(one, Placement) else one for one in members]
+
+    def _place(self, found: Placement | Placed | Failure) -> Placed | Failure:
+        """Ask Permit; where the place is not taken yet, take it first."""
+        if isinstance(found, Placement):
+            return self._placer.place(found)
+        return self._placer.permit(found) if isinstance(found, Placed) else found
+
+    def _return(self, entity: QueuedGroup, outcome: GroupOutcome | None) -> None:
+        if self._queue.holds_groups:
+            self._queue.return_group(entity, None if outcome is None else outcome.status)
+
+    def _let_go(self, attempt: _Attempt) -> None:
+        """The group is gone, or the process stops: members that are still there wait for what comes next."""
+        for uid, (queued, _) in attempt.members.items():
+            current = self._cluster.pending(uid)
+            if current is None:
+                self._queue.done(uid)
+            else:
+                self._queue.return_unschedulable(queued, pod=current)
+        self._return(attempt.entity, None)
+        self._asking.pop(attempt.entity.key, None)

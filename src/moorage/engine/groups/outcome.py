@@ -1,0 +1,132 @@
+"""How an attempt at a group ends: what becomes of each member, and what is said of the group."""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from moorage.columns import GroupInfo, PodInfo
+from moorage.engine.asking import Answer, Answers, Question
+from moorage.engine.outcome import Failure, Placement
+from moorage.framework.points import Nomination
+from moorage.framework.status import Code, Status
+
+UNSCHEDULABLE: Final = "pod group is unschedulable"
+"""Leads the words of a group that was refused as a whole, and stands for all of them where they are quoted."""
+
+_MASK: Final = (1 << 64) - 1
+_STEP: Final = 0x9E3779B97F4A7C15
+
+
+@dataclass(frozen=True, slots=True)
+class GroupWork:
+    """What is to be placed: a group or a tree of groups, with the pods of each that have no node, in order."""
+
+    root: GroupInfo
+    #: By the path of their group.
+    members: Mapping[str, Sequence[PodInfo]]
+
+    @property
+    def pods(self) -> list[PodInfo]:
+        """All of them."""
+        return [pod for members in self.members.values() for pod in members]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAnswers:
+    """What belongs to one attempt at a group; see engine.asking.Answers."""
+
+    seed: int = 0
+    start: int = 0
+    #: By where the member is tried, and its uid.
+    given: Mapping[tuple[str, str], Answers] = field(default_factory=dict)
+    may_ask: bool = True
+
+    def of(self, where: str, uid: str, place: int, start: int) -> Answers:
+        """Those of one member, the `place`-th that is tried."""
+        known = self.given.get((where, uid))
+        return known or Answers((self.seed + place * _STEP) & _MASK, start, may_ask=self.may_ask)
+
+    def answered(self, asked: "GroupQuestion", answer: Answer) -> "GroupAnswers":
+        """These answers and one more."""
+        known = asked.answers.answered(asked.question, answer)
+        return replace(self, given={**self.given, (asked.where, asked.question.pod.uid): known})
+
+
+@dataclass(frozen=True, slots=True)
+class GroupQuestion:
+    """What has to be asked about a member before the group can be decided."""
+
+    where: str
+    answers: Answers
+    question: Question
+
+
+@dataclass(slots=True, eq=False)
+class GroupResult:
+    """What trying one group came to."""
+
+    group: GroupInfo
+    #: None where it was placed.
+    status: Status | None = None
+    #: Of the members that were tried, in their order.
+    outcomes: list[Placement | Failure] = field(default_factory=list)
+    has_placed: bool = False
+    is_waiting: bool = False
+
+    @property
+    def placements(self) -> list[Placement]:
+        """The members that found a node."""
+        return [one for one in self.outcomes if isinstance(one, Placement)]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupVerdict:
+    """What the condition of a group says; `status` None where it was placed."""
+
+    group: GroupInfo
+    status: Status | None
+
+    @property
+    def message(self) -> str:
+        """The words of the condition."""
+        return "" if self.status is None else self.status.message
+
+
+@dataclass(slots=True, eq=False)
+class GroupOutcome:
+    """An attempt at a group."""
+
+    root: GroupInfo
+    #: What the queue goes by: None where the group was placed.
+    status: Status | None
+    #: What becomes of each member: a place to be taken now, or why not.
+    members: list[Placement | Failure]
+    verdicts: list[GroupVerdict]
+    #: What was tried, in order; where there are domains, in each.
+    attempts: list[Placement | Failure] = field(default_factory=list)
+    domains: dict[str, list[Placement | Failure]] | None = None
+    #: Room is being made: for pods, each by itself, or (None) for the group, and who has to go.
+    evictions: list[tuple[PodInfo | None, Nomination]] = field(default_factory=list)
+    effects: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
+    is_waiting: bool = False
+    next_start: int | None = None
+
+    @property
+    def is_error(self) -> bool:
+        """Whether it broke."""
+        return any(one.status is not None and one.status.code is Code.ERROR for one in self.verdicts)
+
+
+def refused(*reasons: str) -> Status:
+    """The group as a whole does not fit."""
+    return Status(Code.UNSCHEDULABLE, (UNSCHEDULABLE, *reasons))
+
+
+def quoted(status: Status) -> str:
+    """The status in the words of another."""
+    return UNSCHEDULABLE if status.reasons[:1] == (UNSCHEDULABLE,) else status.message
+
+
+def appended(status: Status, reason: str) -> Status:
+    """The status with one more reason."""
+    return replace(status, reasons=(*status.reasons, reason))

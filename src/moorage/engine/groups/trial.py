@@ -1,0 +1,148 @@
+"""Members placed for a while, one after the other, each seeing those before it."""
+
+from collections.abc import Iterable, Sequence
+from types import TracebackType
+from typing import Self
+
+from moorage.columns import PodInfo, Rows
+from moorage.engine.cycle import Cycle
+from moorage.engine.groups.outcome import GroupAnswers, GroupQuestion
+from moorage.engine.outcome import Failure, Placement
+from moorage.engine.runner import Runner
+from moorage.errors import PluginError
+from moorage.framework.answers import DecisionEnds
+from moorage.framework.diagnosis import fit_message
+from moorage.framework.points import Nomination
+from moorage.framework.status import Code, Status
+
+
+class Asked(DecisionEnds):
+    """The decision on the group ends in a question about a member."""
+
+    def __init__(self, question: GroupQuestion) -> None:
+        super().__init__(f"extenders have to be asked about pod {question.question.pod.key}")
+        self.question = question
+
+
+class Trials:
+    """Places members of groups for a while. Complete for one attempt: it counts who was tried."""
+
+    def __init__(self, runner: Runner, answers: GroupAnswers) -> None:
+        self.runner = runner
+        self.snapshot = runner.snapshot
+        self.answers = answers
+        self._tried = 0
+        self._start = answers.start
+        self.next_start: int | None = None
+        #: Those placed at this moment, the innermost block last.
+        self._open: list[list[Placement]] = []
+
+    def block(self) -> "Trial":
+        """A block at whose end all that was placed in it is gone, unless it is kept for the block around it."""
+        return Trial(self)
+
+    def decide(self, pod: PodInfo, within: Rows | None, where: str, *, makes_room: bool = False) -> Placement | Failure:
+        """Where the member would go now."""
+        answers = self.answers.of(where, pod.uid, self._tried, self._start)
+        self._tried += 1
+        outcome = Cycle(self.runner, pod, answers, within=within, makes_room=makes_room).run()
+        if not isinstance(outcome, Placement | Failure):
+            raise Asked(GroupQuestion(where, answers, outcome))
+        if outcome.next_start is not None:
+            self._start = self.next_start = outcome.next_start
+        return outcome
+
+    def place(self, placement: Placement) -> Failure | None:
+        """Count the member on its node and reserve what it needs, within the innermost block."""
+        pod, node_name, runner = placement.pod, placement.node_name, self.runner
+        assumed = self._count(pod, node_name)
+        problem: Failure | None = None
+        try:
+            refusal = runner.reserve(placement.state, pod, node_name)
+            if refusal is not None:
+                problem = refused_at(pod, refusal)
+        except PluginError as error:
+            problem = Failure(pod, str(error), is_error=True, nomination=Nomination(""), error=error)
+        if problem is not None:
+            self._uncount(assumed)
+            return problem
+        self._open[-1].append(placement)
+        return None
+
+    def withdraw(self, placement: Placement) -> None:
+        """Take back the member that was placed last."""
+        self._open[-1].remove(placement)
+        self.runner.unreserve(placement.state, placement.pod, placement.node_name)
+        self._uncount(placement.pod.bound_to(placement.node_name))
+
+    def _count(self, pod: PodInfo, node_name: str) -> PodInfo:
+        bound = pod.bound_to(node_name)
+        self.snapshot.nominations.forget(pod)
+        self.snapshot.nodes.add_pod(bound, node_name)
+        self.snapshot.groups.placed(bound)
+        return bound
+
+    def _uncount(self, assumed: PodInfo) -> None:
+        self.snapshot.nodes.remove_pod(assumed, assumed.spec.node_name)
+        self.snapshot.groups.unplaced(assumed)
+
+    # For blocks.
+
+    def opened(self) -> None:
+        """A block begins."""
+        self._open.append([])
+
+    def closed(self, *, kept: bool) -> None:
+        """The innermost block ends."""
+        placed = self._open.pop()
+        if kept and self._open:
+            self._open[-1] += placed
+            return
+        for placement in reversed(placed):
+            self.runner.unreserve(placement.state, placement.pod, placement.node_name)
+
+
+class Trial:
+    """A block of tentative placements."""
+
+    def __init__(self, trials: Trials) -> None:
+        self._trials = trials
+        self._block = trials.snapshot.tentative()
+        self._is_kept = False
+
+    def keep(self) -> None:
+        """Leave it to the block around this one."""
+        self._is_kept = True
+        self._block.keep()
+
+    def __enter__(self) -> Self:
+        self._block.__enter__()
+        self._trials.opened()
+        return self
+
+    def alone(self, members: Iterable[PodInfo]) -> None:
+        """Members do not stand back for what was promised to each other."""
+        for pod in members:
+            self._trials.snapshot.nominations.forget(pod)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._trials.closed(kept=self._is_kept and error is None)
+        self._block.__exit__(kind, error, trace)
+
+
+def refused_at(pod: PodInfo, status: Status) -> Failure:
+    """A refusal after the decision (Reserve, Permit): as if the one node there is did not fit."""
+    return Failure(
+        pod,
+        fit_message(1, dict.fromkeys(status.reasons, 1)),
+        plugins=frozenset((status.plugin,)) if status.plugin else frozenset(),
+        nomination=Nomination(""),
+        pending=frozenset((status.plugin,)) if status.code is Code.PENDING else frozenset(),
+    )
+
+
+def in_order(pods: Sequence[PodInfo], outcomes: Sequence[Placement | Failure]) -> dict[str, Placement | Failure]:
+    """What became of the pods that were tried, by uid."""
+    return {pod.uid: outcome for pod, outcome in zip(pods, outcomes, strict=False)}
