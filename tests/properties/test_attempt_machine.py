@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 from tests.unit.attempt.conftest import Rig
 
-from moorage.attempt.scripted import Bind, Evict, PatchStatus
+from moorage.attempt.scripted import Bind, Evict, OpenRequest, PatchStatus
 from moorage.cluster.invariants import overcommitted
 from moorage.framework import PermitAnswer, Status, unschedulable, wait
 from moorage.framework.writes import Conflict, Refused, Unknown
-from moorage.testing import a_node, a_pod
+from moorage.testing import NodeBuilder, a_node, a_pod
 
 NAMES = "abcdef"
 KINDS = (Bind, Evict, PatchStatus)
@@ -42,7 +42,7 @@ class Moody:
     def __init__(self, _args: Any, handle: Any) -> None:
         type(self).handle = handle
         self.reserved.clear()
-        type(self).is_calm = False
+        Moody.is_calm = False
 
     def mood(self, pod: Any) -> str:
         return "" if self.is_calm else pod.annotations.get("mood", "")
@@ -77,22 +77,31 @@ class Moody:
 class AttemptMachine(RuleBasedStateMachine):
     """A scheduler in a scripted world, and the account of what must hold."""
 
-    @initialize()
-    def begin(self) -> None:
+    @initialize(cpus=st.lists(st.integers(1, 3), max_size=2))
+    def begin(self, cpus: list[int]) -> None:
         self.rig = Rig([Moody], profiles=[{"plugins": {"multiPoint": {"enabled": [{"name": "Moody"}]}}}])
+        self.account(cpus)
+
+    def account(self, cpus: list[int]) -> None:
+        """Begin with nodes of so many CPUs."""
         self.nodes = 0
         self.made = 0
         self.late: set[type] = set()
         self.stolen = False
         self.rig.later = lambda request: type(request) in self.late
+        for cpu in cpus:
+            self.join(a_node(f"node-{self.nodes}").allocatable(cpu=str(cpu), pods="10"))
 
     # The cluster.
 
     @rule(cpu=st.integers(1, 3))
     def node_joins(self, cpu: int) -> None:
         if self.nodes < 3:
-            self.rig.node(a_node(f"node-{self.nodes}").allocatable(cpu=str(cpu), pods="10"))
-            self.nodes += 1
+            self.join(a_node(f"node-{self.nodes}").allocatable(cpu=str(cpu), pods="10"))
+
+    def join(self, node: NodeBuilder) -> None:
+        self.rig.node(node)
+        self.nodes += 1
 
     @rule(
         name=st.sampled_from(NAMES),
@@ -136,9 +145,12 @@ class AttemptMachine(RuleBasedStateMachine):
     @rule(data=st.data(), failure=st.none() | st.sampled_from(FAILURES), is_done=st.booleans())
     def something_is_answered(self, data: st.DataObject, failure: Any, is_done: bool) -> None:
         """Rightly, or with a failure; an answer that was lost may have been carried out or not."""
-        if not self.rig.world.open:
-            return
-        one = data.draw(st.sampled_from(self.rig.world.open))
+        if self.rig.world.open:
+            self.answer(data.draw(st.sampled_from(self.rig.world.open)), failure, is_done=is_done)
+            self.rig.settle()
+
+    def answer(self, one: OpenRequest, failure: Any, *, is_done: bool) -> None:
+        """Answer what was asked; with an unknown failure it may be done all the same."""
         if isinstance(one.request, Bind) and isinstance(failure, Conflict):
             failure = None
         answer = failure
@@ -147,7 +159,6 @@ class AttemptMachine(RuleBasedStateMachine):
         elif isinstance(failure, Unknown) and failure.may_be_done and is_done:
             self.rig.serve(one.request)
         one.give(answer)
-        self.rig.settle()
 
     # Plugins and time.
 

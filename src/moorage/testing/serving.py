@@ -17,7 +17,7 @@ from moorage.attempt.scripted import (
     Request,
     agree,
 )
-from moorage.framework.writes import Bound, BoundElsewhere, Conflict, Done, Gone
+from moorage.framework.writes import Bound, BoundElsewhere, Conflict, Done, Gone, Refused
 from moorage.objects import KubeObject, Pod, convert
 from moorage.testing.touching import compare
 from moorage.values.merging import merge_patch
@@ -128,6 +128,8 @@ class Objects:
                 return Bound()
             taken = f"pod {name} is already assigned to node {known.spec.node_name!r}"
             return BoundElsewhere(taken, 409, "Conflict", node_name=known.spec.node_name)
+        if known.is_terminating:
+            return Refused(f"pod {name} is being deleted, cannot be assigned to a host", 409, "Conflict")
         self.bindings.append((name, node_name))
         status = replace(known.status, nominated_node_name="")
         self.set(replace(known, spec=replace(known.spec, node_name=node_name), status=status))
