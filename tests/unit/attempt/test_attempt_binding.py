@@ -531,3 +531,23 @@ def test_a_binding_stopped_before_it_began_is_undone() -> None:
     assert rig.asked(Bind) == []
     assert rig.leftovers() == {}
     assert diary_of(rig).reserved == set()
+
+
+def test_a_bug_in_a_binding_fails_that_attempt_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    rig = Rig()
+    rig.node(a_node("a").allocatable(cpu="2", pods="10"))
+    is_writing = rig.core.statuses.is_writing
+    broken = iter([KeyError("a bug")])
+
+    def sometimes(uid: str) -> bool:
+        if (problem := next(broken, None)) is not None:
+            raise problem
+        return is_writing(uid)
+
+    monkeypatch.setattr(rig.core.statuses, "is_writing", sometimes)
+    rig.pod(a_pod("web").requests(cpu="1"))
+    rig.settle()
+    assert rig.condition("web") == ("SchedulerError", "KeyError: 'a bug'")
+    assert rig.leftovers() == {}
+    rig.advance(5)
+    assert rig.nodes_of() == {"web": "a"}

@@ -3,9 +3,10 @@
 from typing import Any
 
 import pytest
-from tests.unit.attempt.conftest import Rig
+from tests.unit.attempt.conftest import Rig, plugin, rig_with
 
 from moorage.attempt.scripted import Evict
+from moorage.framework import PermitAnswer, wait
 from moorage.framework.writes import Conflict, Done, Gone, Refused, Unknown
 from moorage.testing import a_node, a_pod
 
@@ -164,6 +165,37 @@ def test_a_pod_not_bound_yet_is_only_stopped() -> None:
     assert rig.nodes_of() == {"high": "a", "low": ""}
     assert victims(rig) == []
     assert any(event.note.endswith(" (in kube-scheduler memory).") for event in rig.world.events)
+    assert rig.leftovers() == {}
+
+
+def test_who_evicts_takes_the_node_from_those_it_was_promised_to(rig: Rig) -> None:
+    rig.later = is_evict
+    rig.node(NODE)
+    for name in ("low-0", "low-1"):
+        rig.pod(a_pod(name).requests(cpu="1"))
+    rig.settle()
+    rig.pod(a_pod("middle").requests(cpu="1").priority(100))
+    rig.settle()
+    assert len(victims(rig)) == 1
+    assert rig.pods["middle"].status.nominated_node_name == "a"
+    rig.pod(HIGH)
+    rig.settle()
+    assert sorted(victims(rig)) == ["low-0", "low-1"]
+    assert rig.pods["middle"].status.nominated_node_name == ""
+    assert [pod.name for pod in rig.core.cluster.snapshot.nominations.on("a")] == ["high"]
+
+
+def test_a_pod_held_at_permit_is_only_stopped() -> None:
+    hold = lambda _self, _state, pod, _node: PermitAnswer(wait(), 600.0) if pod.name == "low" else None  # noqa: E731
+    rig = rig_with(plugin(permit=hold))
+    rig.node(NODE)
+    rig.pod(a_pod("low").requests(cpu="2"))
+    rig.settle()
+    assert rig.leftovers() == {"assumed": 1, "in flight": 1, "under way": 1, "held": 1}
+    rig.pod(HIGH)
+    rig.advance(2)
+    assert rig.nodes_of() == {"high": "a", "low": ""}
+    assert victims(rig) == []
     assert rig.leftovers() == {}
 
 

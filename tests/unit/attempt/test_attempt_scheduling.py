@@ -6,6 +6,7 @@ import pytest
 from tests.unit.attempt.conftest import START, Rig, plugin, rig_with
 
 from moorage.attempt.scripted import PatchStatus
+from moorage.errors import ApiError
 from moorage.framework import Nomination, PostFilterAnswer, error, unschedulable
 from moorage.framework.status import Code, Status
 from moorage.testing import a_node, a_pod
@@ -147,6 +148,21 @@ def test_what_post_filter_promises_is_written(answer: PostFilterAnswer, promised
     assert rig.pods["big"].status.nominated_node_name == promised
     nominations = rig.core.cluster.snapshot.nominations
     assert [pod.name for pod in nominations.on(promised)] == (["big"] if promised else [])
+
+
+def test_room_that_post_filter_could_not_make_is_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def refused() -> None:
+        raise ApiError("the claim has changed", code=409, reason="Conflict")
+
+    answer = PostFilterAnswer(unschedulable("no"), None, refused)
+    post_filter = {"enabled": [{"name": "Mine"}], "disabled": [{"name": "*"}]}
+    rig = Rig([plugin(post_filter=lambda *_: answer)], profiles=[{"plugins": {"postFilter": post_filter}}])
+    rig.node(NODE)
+    rig.pod(BIG)
+    rig.settle()
+    assert "no room was made: the claim has changed" in caplog.text
+    assert rig.place("big") == "unschedulable"
+    assert rig.leftovers() == {}
 
 
 def test_a_long_message_is_cut_for_the_event_alone() -> None:
