@@ -110,7 +110,9 @@ async def faulty_server(kubeconfig: Path) -> AsyncIterator[FaultyServer]:
     headers = {"Authorization": credential.authorization} if credential.authorization else {}
     connector = aiohttp.TCPConnector(ssl=client_context(upstream, credential.certificate), limit=0)
     timeout = aiohttp.ClientTimeout(total=None)
-    async with aiohttp.ClientSession(upstream.server, connector=connector, headers=headers, timeout=timeout) as session:
+    async with aiohttp.ClientSession(
+        upstream.server, connector=connector, headers=headers, timeout=timeout, skip_auto_headers=["Accept-Encoding"]
+    ) as session:
 
         async def handle(request: web.Request) -> web.StreamResponse:
             return await _handle(server, session, request)
