@@ -16,7 +16,7 @@ from pathlib import Path
 from tools.control_plane import binaries
 from tools.control_plane.build import version_flags
 
-SOURCE = Path(__file__).parent / "record.go"
+SOURCES = tuple(Path(__file__).parent.glob("*.go"))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -50,7 +50,8 @@ def build() -> Path:
     with tempfile.TemporaryDirectory(prefix="moorage-record-") as folder:
         for name in ("go.mod", "go.sum"):
             shutil.copy(binaries.MODULES / binaries.version() / name, folder)
-        shutil.copy(SOURCE, Path(folder, "main.go"))
+        for source in SOURCES:
+            shutil.copy(source, folder)
         command = ["go", "build", "-o", str(program), "-ldflags", version_flags(), "."]
         subprocess.run(command, cwd=folder, env={**os.environ, "GOWORK": "off"}, check=True)
     return program

@@ -35,7 +35,6 @@ import (
 	metricsfeatures "k8s.io/component-base/metrics/features"
 	"k8s.io/klog/v2"
 	fwk "k8s.io/kube-scheduler/framework"
-	_ "k8s.io/kubernetes/pkg/features"
 	"k8s.io/kubernetes/pkg/scheduler"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	configscheme "k8s.io/kubernetes/pkg/scheduler/apis/config/scheme"
@@ -44,8 +43,8 @@ import (
 )
 
 const (
-	tries     = 12
-	moreTries = 64
+	tries     = 64
+	moreTries = 1000
 	manyNodes = 100
 	poll      = 2 * time.Millisecond
 	patience  = 60 * time.Second
@@ -70,23 +69,29 @@ type status struct {
 }
 
 type outcome struct {
-	Node    string   `json:"node"`
-	Victims []string `json:"victims"`
-	Message string   `json:"message,omitempty"`
+	Node        string   `json:"node"`
+	Victims     []string `json:"victims"`
+	Message     string   `json:"message,omitempty"`
+	Deallocated string   `json:"deallocated,omitempty"`
 }
 
 type decision struct {
-	Pod        string                      `json:"pod"`
-	Error      string                      `json:"error,omitempty"`
-	PreFilter  *status                     `json:"preFilter,omitempty"`
-	Rejected   map[string]status           `json:"rejected,omitempty"`
-	Feasible   []string                    `json:"feasible"`
-	Scores     map[string]map[string]int64 `json:"scores,omitempty"`
-	Totals     map[string]int64            `json:"totals,omitempty"`
-	Best       []string                    `json:"best,omitempty"`
-	Chosen     string                      `json:"chosen,omitempty"`
-	Message    string                      `json:"message,omitempty"`
-	Preemption []outcome                   `json:"preemption,omitempty"`
+	Pod             string                      `json:"pod"`
+	Error           string                      `json:"error,omitempty"`
+	Errors          map[string]string           `json:"errors,omitempty"`
+	PreFilter       *status                     `json:"preFilter,omitempty"`
+	Rejected        map[string]status           `json:"rejected,omitempty"`
+	Feasible        []string                    `json:"feasible"`
+	Scores          map[string]map[string]int64 `json:"scores,omitempty"`
+	Totals          map[string]int64            `json:"totals,omitempty"`
+	Best            []string                    `json:"best,omitempty"`
+	Chosen          string                      `json:"chosen,omitempty"`
+	Claims          []reservedClaim             `json:"claims,omitempty"`
+	RequestMappings []requestMapping            `json:"requestMappings,omitempty"`
+	Waits           bool                        `json:"waits,omitempty"`
+	BindError       string                      `json:"bindError,omitempty"`
+	Message         string                      `json:"message,omitempty"`
+	Preemption      []outcome                   `json:"preemption,omitempty"`
 }
 
 func main() {
@@ -142,8 +147,8 @@ func record(line []byte, defaults map[string]bool, out *json.Encoder) error {
 	if err := json.Unmarshal(entry.Case, &tested); err != nil {
 		return err
 	}
-	if tested.Script != nil || tested.Bind {
-		fmt.Fprintf(os.Stderr, "%s: left out: scripts and binding are not recorded\n", tested.Name)
+	if tested.Script != nil {
+		fmt.Fprintf(os.Stderr, "%s: left out: scripts are not recorded\n", tested.Name)
 		return nil
 	}
 	set := map[string]bool{"SchedulerAsyncPreemption": false}
@@ -169,6 +174,8 @@ type cluster struct {
 	client  *fake.Clientset
 	sched   *scheduler.Scheduler
 	lister  informers.SharedInformerFactory
+	server  *claimServer
+	binds   bool
 	mutex   sync.Mutex
 	evicted []string
 
@@ -200,6 +207,7 @@ func decide(tested testCase) ([]decision, error) {
 func start(ctx context.Context, tested testCase) (*cluster, error) {
 	world := &cluster{
 		client:    fake.NewSimpleClientset(),
+		binds:     tested.Bind,
 		created:   map[schema.GroupVersionResource]int{},
 		nominated: map[string]int{},
 	}
@@ -213,6 +221,8 @@ func start(ctx context.Context, tested testCase) (*cluster, error) {
 	world.client.PrependReactor("patch", "pods", func(clienttesting.Action) (bool, runtime.Object, error) {
 		return true, &v1.Pod{}, nil
 	})
+	world.server = &claimServer{tracker: world.client.Tracker()}
+	world.client.PrependReactor("*", "resourceclaims", world.server.react)
 	configured, err := configuration(tested.Config)
 	if err != nil {
 		return nil, err
@@ -222,7 +232,7 @@ func start(ctx context.Context, tested testCase) (*cluster, error) {
 		configured.Profiles[index].PercentageOfNodesToScore = nil
 	}
 	world.lister = informers.NewSharedInformerFactory(world.client, 0)
-	recorder := func(string) events.EventRecorderLogger { return &events.FakeRecorder{} }
+	recorder := func(string) events.EventRecorderLogger { return &listener{server: world.server} }
 	world.sched, err = scheduler.New(ctx, world.client, world.lister, nil, recorder,
 		scheduler.WithProfiles(configured.Profiles...),
 		scheduler.WithParallelism(1),
@@ -300,6 +310,9 @@ func (world *cluster) create(ctx context.Context, object runtime.Object, kind sc
 		world.lister.WaitForCacheSync(ctx.Done())
 	}
 	world.created[resource]++
+	if resource == claimsResource {
+		accessor.SetResourceVersion(world.server.next())
+	}
 	return world.client.Tracker().Create(resource, object, accessor.GetNamespace())
 }
 
@@ -323,6 +336,9 @@ func (world *cluster) settled() bool {
 		if err == nil && len(informer.Informer().GetStore().ListKeys()) < count {
 			return false
 		}
+	}
+	if !world.devicesSettled() {
+		return false
 	}
 	pods, err := world.sched.Cache.PodCount()
 	if err != nil || pods < world.assigned {
@@ -382,8 +398,12 @@ func (world *cluster) decide(ctx context.Context, key string) (decision, error) 
 		made.Error = err.Error()
 		if errors.Is(err, scheduler.ErrNoNodesAvailable) {
 			made.Error, made.Message = "", err.Error()
+			return made, nil
 		}
-		return made, nil
+		_, err = world.filter(ctx, profile, framework.NewCycleState(), pod, &made)
+		// Which node is looked at first decides which error it is; the others say nothing of it.
+		made.PreFilter, made.Rejected, made.Feasible = nil, nil, []string{}
+		return made, err
 	}
 	again := framework.NewCycleState()
 	feasible, err := world.filter(ctx, profile, again, pod, &made)
@@ -431,6 +451,13 @@ func (world *cluster) filter(
 		if verdict.IsSuccess() {
 			feasible = append(feasible, node)
 			made.Feasible = append(made.Feasible, name)
+			continue
+		}
+		if verdict.Code() == fwk.Error {
+			if made.Errors == nil {
+				made.Errors = map[string]string{}
+			}
+			made.Errors[name] = verdict.AsError().Error()
 			continue
 		}
 		if made.Rejected == nil {
@@ -483,6 +510,10 @@ func (world *cluster) place(
 	if refused := profile.RunReservePluginsReserve(ctx, state, assumed, made.Chosen); !refused.IsSuccess() {
 		return refused.AsError()
 	}
+	made.Claims, made.RequestMappings = reserved(state, made.Chosen)
+	if world.binds {
+		return world.bind(ctx, profile, state, assumed, made)
+	}
 	return nil
 }
 
@@ -494,9 +525,11 @@ func (world *cluster) preempt(
 	if misfit.NumAllNodes > manyNodes {
 		count = moreTries
 	}
+	world.server.trying = true
+	defer func() { world.server.trying = false }()
 	seen := map[string]outcome{}
 	for range count {
-		world.evicted = nil
+		world.evicted, world.server.returned = nil, ""
 		result, said := profile.RunPostFilterPlugins(ctx, state, pod, misfit.Diagnosis.NodeToStatus)
 		found := outcome{Victims: []string{}}
 		if said.IsSuccess() && result != nil && result.NominatingInfo != nil {
@@ -506,6 +539,7 @@ func (world *cluster) preempt(
 		} else {
 			found.Message = said.Message()
 		}
+		found.Deallocated = world.server.returned
 		text, _ := json.Marshal(found)
 		seen[string(text)] = found
 	}

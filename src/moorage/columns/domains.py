@@ -19,17 +19,17 @@ class Topology:
 
     A node takes part if it has the label `key` and all of `required_keys`, meets `node_affinity` (where given) and
     has no taint that `tolerations` (where given) leave out. With `absent_is_empty` a node without the label counts as
-    one whose value is empty. Without a key every node is a domain of its own, and its row is the domain's id.
+    one whose value is empty. Where the key is None every node is a domain of its own, and its row is the domain's id.
     """
 
-    key: str
+    key: str | None
     required_keys: frozenset[str] = frozenset()
     node_affinity: RequiredNodeAffinity | None = None
     tolerations: tuple[Toleration, ...] | None = None
     absent_is_empty: bool = False
 
 
-EACH_NODE = Topology(key="")
+EACH_NODE = Topology(key=None)
 
 
 class Domains:
@@ -67,7 +67,7 @@ class DomainIndex:
 def _divide(nodes: NodeTable, topology: Topology) -> Domains:
     of_row = np.full(nodes.capacity, ABSENT, dtype=np.intp)
     rows = _taking_part(nodes, topology)
-    if not topology.key:
+    if topology.key is None:
         of_row[rows] = rows
         return Domains(of_row, nodes.capacity)
     column = nodes.label(topology.key)

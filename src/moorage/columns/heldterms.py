@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Mapping
 from moorage.columns.pods import AffinityClass, PodInfo
 from moorage.columns.selectorindex import SelectorIndex
 from moorage.columns.tallies import Tally
-from moorage.errors import InputError
 from moorage.values.podaffinity import NO_TERMS, AffinityTerm, PodAffinityTerms
 from moorage.values.selector import Labels
 
@@ -118,11 +117,8 @@ class HeldTerms:
 
 
 def terms_that_bind(pod: PodInfo) -> PodAffinityTerms:
-    """The terms of a pod that has a node: none where they do not compile, for then it got there without them."""
-    try:
-        return pod.terms
-    except InputError:
-        return NO_TERMS
+    """The terms of a pod that has a node: those that compile, whatever it got there by."""
+    return NO_TERMS if pod.affinity_class is None else pod.affinity_class.terms
 
 
 def _each_term(terms: PodAffinityTerms) -> Iterator[_TermKey]:

@@ -71,7 +71,7 @@ class AffinityClass:
 
     @cached_property
     def terms(self) -> PodAffinityTerms:
-        """The compiled inter-pod affinity. Raises InputError where the spec does not compile."""
+        """The compiled inter-pod affinity, as far as the spec compiles."""
         return pod_affinity_terms(self._example)
 
 
@@ -154,7 +154,7 @@ class PodInfo:
     @property
     def terms(self) -> PodAffinityTerms:
         """The compiled inter-pod affinity. Raises InputError where the spec does not compile."""
-        return NO_TERMS if self.affinity_class is None else self.affinity_class.terms
+        return NO_TERMS if self.affinity_class is None else self.affinity_class.terms.checked()
 
 
 class PodIndex:

@@ -110,18 +110,13 @@ class NodeFilter:
 class OutOfRange(PluginError):
     """A score that cannot be right. It fails an attempt only where the node fits: others are not scored."""
 
-    def __init__(self, plugin: str, score: int, node_name: str, pod: PodInfo) -> None:
-        super().__init__(
-            plugin,
-            "Score",
-            f"score {score} for node {node_name} is not in the range [{MIN_SCORE}, {MAX_SCORE}] (pod {pod.key})",
+    def __init__(self, plugin: str, score: int) -> None:
+        super().__init__(plugin, "Score", "")
+        # kube-scheduler's words: it looks at scores when it weighs them.
+        self.args = (
+            f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {score}, '
+            f"it should in the range of [{MIN_SCORE}, {MAX_SCORE}] after normalizing",
         )
-        self.score = score
-        self.node_name = node_name
-
-    def of(self, pod: PodInfo) -> "OutOfRange":
-        """The same for another pod of the class."""
-        return OutOfRange(self.plugin, self.score, self.node_name, pod)
 
 
 class NodeScore:
@@ -167,7 +162,7 @@ class NodeScore:
         if type(score) is not int and (isinstance(score, bool) or not isinstance(score, int | np.integer)):
             raise unfit(self.name, self._plugin, "Score", score, f"an integer (for node {node.name})")
         if not self._is_possible(score, score):
-            raise OutOfRange(self.name, score, node.name, pod)
+            raise OutOfRange(self.name, score)
         return score
 
     def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
@@ -180,7 +175,7 @@ class NodeScore:
             scores: Scores = self._many(state, pod, nodes, rows)
         self._check_shape(scores, rows, "Score")
         if len(scores) and not self._is_possible(int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))):
-            self._check(scores, nodes, rows, pod)
+            self._check(scores)
         return scores
 
     def weighted(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
@@ -190,7 +185,7 @@ class NodeScore:
             with blame(self.name, "NormalizeScore"):
                 scores = self.normalize(state, pod, scores, rows)
             self._check_shape(scores, rows, "NormalizeScore")
-            self._check(scores, nodes, rows, pod)
+            self._check(scores)
         return scores * self.weight
 
     def _is_possible(self, lowest: int, highest: int) -> bool:
@@ -207,7 +202,7 @@ class NodeScore:
                 raise wrong(self.name, self._plugin, point, problem)
             raise unfit(self.name, self._plugin, point, scores, expected)
 
-    def _check(self, scores: Scores, nodes: NodeTable, rows: Rows, pod: PodInfo) -> None:
+    def _check(self, scores: Scores) -> None:
         if len(scores) and not (int(scores.min()) >= MIN_SCORE and int(scores.max()) <= MAX_SCORE):
             bad = int(np.flatnonzero((scores < MIN_SCORE) | (scores > MAX_SCORE))[0])
-            raise OutOfRange(self.name, int(scores[bad]), nodes.infos[int(rows[bad])].name, pod)
+            raise OutOfRange(self.name, int(scores[bad]))

@@ -194,12 +194,12 @@ class KeptScores:
 
     # ----------------------------------------------------------------------------------------------------- ranking
 
-    def check(self, rows: Rows, pod: PodInfo) -> None:
+    def check(self, rows: Rows) -> None:
         """Raise OutOfRange if one of these rows has a score that cannot be right. Nodes that do not fit may have."""
         for (row, _), error in self._bad.items():
             at = int(np.searchsorted(rows, row))
             if at < len(rows) and rows[at] == row:
-                raise error.of(pod)
+                raise error.with_traceback(None)
 
     def totals(self, rows: Rows) -> Scores:
         """The weighted sum of the kept scores of `rows`, normalised among them."""

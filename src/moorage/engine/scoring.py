@@ -36,7 +36,7 @@ class Scoring:
         except PluginError:
             search.columns.forget_scores()
             raise
-        search.columns.scores.check(rows, search.pod)
+        search.columns.scores.check(rows)
         skipped = set(search.columns.scores.skipped)
         indifferent: set[str] = set()
         for one in self._asked_pre_scores:

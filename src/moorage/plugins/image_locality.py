@@ -81,4 +81,6 @@ def _with_tag(name: str) -> str:
 
 def _score(present: int, images: int) -> int:
     high = HIGH_PER_IMAGE * images
-    return MAX_SCORE * (min(max(present, LOW), high) - LOW) // (high - LOW)
+    # Of a pod without images nothing is wanted: the least is the most it can have.
+    held = LOW if present < LOW else min(present, high)
+    return MAX_SCORE * (held - LOW) // (high - LOW)

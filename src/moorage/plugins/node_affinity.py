@@ -8,12 +8,13 @@ import numpy as np
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.columns.selecting import matching_affinity, matching_any_term, matching_term
 from moorage.config.args import NodeAffinityArgs
+from moorage.errors import InputError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.events import Action, EventHint, Hint, Resource, on, spec_of_pod
 from moorage.framework.handle import Handle
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import NodeNames, Scope, Scores, Verdicts
-from moorage.framework.status import SKIP, Status, unresolvable
+from moorage.framework.status import SKIP, Status, error, unresolvable
 from moorage.objects import Node, NodeSelectorTerm
 from moorage.values.nodeselector import Term, TermSelector, compile_preferred, required_terms
 
@@ -83,7 +84,11 @@ class NodeAffinity:
         wanted = affinity.preferred_during_scheduling_ignored_during_execution if affinity else ()
         if not wanted and not self._added_wishes:
             return SKIP
-        state.write(_STATE, _Wishes(self._added_wishes + compile_preferred(wanted)))
+        try:
+            wishes = compile_preferred(wanted)
+        except InputError as bad:
+            return error(bad.problem)
+        state.write(_STATE, _Wishes(self._added_wishes + wishes))
         return None
 
     def score(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> int:

@@ -1,6 +1,6 @@
 """Node selectors and required node affinity: which nodes a pod or a volume may use."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from moorage.errors import InputError
@@ -15,14 +15,7 @@ from moorage.objects import (
 from moorage.values import selector as labels_of
 from moorage.values.selector import Labels, Requirement, Selector
 
-_LABEL_OPERATORS: Mapping[str, Callable[[int], bool]] = {
-    "In": labels_of.some,
-    "NotIn": labels_of.some,
-    "Exists": labels_of.none,
-    "DoesNotExist": labels_of.none,
-    "Gt": labels_of.one,
-    "Lt": labels_of.one,
-}
+_LABEL_OPERATORS = ("In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt")
 _FIELD_OPERATORS = ("In", "NotIn")
 _NAME_FIELD = "metadata.name"
 
@@ -77,25 +70,78 @@ class RequiredNodeAffinity:
         return self.affinity is None or self.affinity.matches(node_name, labels)
 
 
-def compile_term(term: NodeSelectorTerm) -> Term | None:
-    """Compile a term; None for one without any requirement, which matches nothing. Raises InputError if malformed."""
+def compile_term(term: NodeSelectorTerm, path: str = "") -> Term | None:
+    """Compile a term; None for one without any requirement, which matches nothing.
+
+    Raises InputError that names every malformed field below the path.
+    """
     if not term.match_expressions and not term.match_fields:
         return None
-    names = [_field_requirement(item) for item in term.match_fields]
-    expressions = (labels_of.compile_requirement(item, _LABEL_OPERATORS) for item in term.match_expressions)
-    return Term(tuple(expressions), tuple(names))
+    labels = _each(term.match_expressions, _label_requirement, labels_of.child(path, "matchExpressions"))
+    names = _each(term.match_fields, _field_requirement, labels_of.child(path, "matchFields"))
+    if problems := [one for one in (*labels, *names) if isinstance(one, InputError)]:
+        raise InputError(labels_of.together(one.problem for one in problems))
+    return Term(_compiled(labels), _compiled(names))
 
 
-def _field_requirement(item: NodeSelectorRequirement) -> Requirement:
+_Compile = Callable[[NodeSelectorRequirement, str], Requirement]
+
+
+def _each(items: Iterable[NodeSelectorRequirement], how: _Compile, path: str) -> list[Requirement | InputError]:
+    found: list[Requirement | InputError] = []
+    for index, item in enumerate(items):
+        try:
+            found.append(how(item, f"{path}[{index}]"))
+        except InputError as problem:
+            found.append(problem)
+    return found
+
+
+def _compiled(found: Iterable[Requirement | InputError]) -> tuple[Requirement, ...]:
+    return tuple(one for one in found if isinstance(one, Requirement))
+
+
+def _label_requirement(item: NodeSelectorRequirement, path: str) -> Requirement:
+    _check_operator(item, _LABEL_OPERATORS, path)
+    return labels_of.requirement(item.key, item.operator, tuple(item.values), path)
+
+
+def _field_requirement(item: NodeSelectorRequirement, path: str) -> Requirement:
     """What a field requires of the node's name. QUIRK: fields that cannot be selected count as empty on every node."""
-    if item.operator not in _FIELD_OPERATORS:
-        raise InputError(f'"{item.operator}" is not a valid operator; expected one of {", ".join(_FIELD_OPERATORS)}')
+    _check_operator(item, _FIELD_OPERATORS, path)
     if len(item.values) != 1:
-        raise InputError(f'operator "{item.operator}" takes one value for a field, not {len(item.values)}')
+        raise InputError(labels_of.invalid(f"{path}.values", tuple(item.values), "must have one element"))
     required = Requirement(item.key, item.operator, frozenset(item.values))
     if item.key == _NAME_FIELD:
         return required
     return Requirement(_NAME_FIELD, "NotIn" if required.accepts("") else "In")
+
+
+def _check_operator(item: NodeSelectorRequirement, known: tuple[str, ...], path: str) -> None:
+    if item.operator not in known:
+        raise InputError(labels_of.unsupported(f"{path}.operator", item.operator, known))
+
+
+def compile_terms(terms: Iterable[NodeSelectorTerm]) -> tuple[Term, ...]:
+    """Compile alternatives, leaving out those that match nothing. Raises InputError if any is malformed."""
+    return tuple(
+        term for _, term in _strictly((f"nodeSelectorTerms[{index}]", 1, term) for index, term in enumerate(terms))
+    )
+
+
+def _strictly(items: Iterable[tuple[str, int, NodeSelectorTerm]]) -> list[tuple[int, Term]]:
+    found, problems = [], []
+    for path, weight, term in items:
+        try:
+            compiled = compile_term(term, path)
+        except InputError as problem:
+            problems.append(problem.problem)
+            continue
+        if compiled is not None:
+            found.append((weight, compiled))
+    if problems:
+        raise InputError(labels_of.together(problems))
+    return found
 
 
 def compile_node_selector(selector: NodeSelector) -> TermSelector:
@@ -105,8 +151,8 @@ def compile_node_selector(selector: NodeSelector) -> TermSelector:
 
 def compile_preferred(wishes: Iterable[PreferredSchedulingTerm]) -> tuple[tuple[int, Term], ...]:
     """Compile weighted wishes, leaving out those without weight or terms. Raises InputError if one is malformed."""
-    compiled = ((wish.weight, compile_term(wish.preference)) for wish in wishes if wish.weight)
-    return tuple((weight, term) for weight, term in compiled if term is not None)
+    wanted = ((f"[{index}]", wish.weight, wish.preference) for index, wish in enumerate(wishes) if wish.weight)
+    return tuple(_strictly(wanted))
 
 
 def required_node_affinity(pod: Pod) -> RequiredNodeAffinity:

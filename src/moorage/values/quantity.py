@@ -1,6 +1,9 @@
 """Kubernetes quantities: exact, strict about garbage, rounding up where a whole number is asked for.
 
 A quantity is kept as an integer of nano units (10^-9), the finest scale Kubernetes knows; finer input is rounded up.
+
+QUIRK: Go keeps most quantities as an int64 and a power of ten, others as big numbers. What is more than 64 bits hold
+reads as 0 from most of the former (`Scaled`) and wraps around from all others.
 """
 
 import re
@@ -19,16 +22,42 @@ _FORM = re.compile(
     r"(?P<sign>[+-]?)(?P<whole>[0-9]*)(?:\.(?P<part>[0-9]*))?"
     r"(?P<suffix>Ki|Mi|Gi|Ti|Pi|Ei|[numkMGTPE]?|[eE][+-]?[0-9]+)"
 )
+_POWERS = {"n": -9, "u": -6, "m": -3, "": 0, "k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18}
 _SUFFIXES = {
-    "": 10**9,
-    "n": 1,
-    "u": 10**3,
-    "m": 10**6,
-    **{name: 10 ** (9 + 3 * power) for power, name in enumerate(["k", "M", "G", "T", "P", "E"], start=1)},
+    **{name: 10 ** (9 + power) for name, power in _POWERS.items()},
     **{name: 10**9 * 1024**power for power, name in enumerate(["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"], start=1)},
 }
-#: Beyond this exponent every number is either capped or rounded up to one nano unit.
+#: Beyond this exponent every number is either more than any cluster has or rounded up to one nano unit.
 _EXPONENT_LIMIT = 40
+#: How many decimal digits an int64 surely holds.
+_DIGITS = 18
+#: The powers of ten that Go multiplies by at once, so that too much wraps around; by others it goes digit by digit.
+_WRAPPING = frozenset((0, 1, 2, 3, 6, 9))
+
+
+class Scaled(int):
+    """Nano units of a quantity that Go keeps as an int64 and a power of ten, more than can be read in thousandths."""
+
+    exponent: int
+
+    @classmethod
+    def of(cls, nano: int, exponent: int) -> "Scaled":
+        """So many nano units, kept with this power of ten."""
+        scaled = cls(nano)
+        scaled.exponent = exponent
+        return scaled
+
+    def __add__(self, other: int) -> int:
+        total = int(self) + other
+        if not other:
+            return self
+        if isinstance(other, Scaled):
+            exponent = min(self.exponent, other.exponent)
+            if abs(total) <= MAX_INT64 * 10 ** (9 + exponent):
+                return Scaled.of(total, exponent)
+        return total
+
+    __radd__ = __add__
 
 
 def parse_quantity(text: str | int | float) -> int:
@@ -39,7 +68,8 @@ def parse_quantity(text: str | int | float) -> int:
 @lru_cache(maxsize=65536)
 def _parse(text: str) -> int:
     form = _FORM.fullmatch(text)
-    if form is None or not (form["whole"] or form["part"]):
+    # QUIRK: without digits it is 0, but not where Go takes the long way to read it.
+    if form is None or not text or not (form["whole"] or form["part"] or form["suffix"] not in ("Pi", "Ei")):
         raise InputError(f'"{text}" is not a quantity (expected a number like 2, 500m, 1.5Gi or 1e3)')
     part = form["part"] or ""
     digits = int((form["whole"] or "") + part or "0")
@@ -50,18 +80,32 @@ def _parse(text: str) -> int:
         nano = _shift(digits, exponent + 9 - len(part))
     else:
         nano = _ceil_div(digits * scale, 10 ** len(part))
-    nano = min(nano, MAX_INT64 * ONE)
+    if suffix.endswith("i"):
+        nano = min(nano, MAX_INT64 * ONE)
+    elif nano > MAX_INT64 * MILLI and len((form["whole"] or "").lstrip("0") + part) <= _DIGITS:
+        power = exponent if scale is None else _POWERS[suffix]
+        return Scaled.of(-nano if form["sign"] == "-" else nano, power - len(part))
     return -nano if form["sign"] == "-" else nano
 
 
 def whole(nano: int) -> int:
-    """The value rounded up to a whole number (Quantity.Value); what is more than 64 bits hold wraps, as in Go."""
-    return wrapped(_ceil_div(nano, ONE))
+    """The value rounded up, away from 0, to a whole number (Quantity.Value); too much is read as Go reads it."""
+    return _read(nano, _away_from_zero(nano, ONE), 0)
 
 
 def milli(nano: int) -> int:
-    """The value in thousandths, rounded up (Quantity.MilliValue), wrapping like `whole`."""
-    return wrapped(_ceil_div(nano, MILLI))
+    """The value in thousandths, rounded up (Quantity.MilliValue), read like `whole`."""
+    return _read(nano, _away_from_zero(nano, MILLI), 3)
+
+
+def _read(nano: int, value: int, more: int) -> int:
+    if isinstance(nano, Scaled) and nano.exponent + more not in _WRAPPING and value != wrapped(value):
+        return 0
+    return wrapped(value)
+
+
+def _away_from_zero(number: int, by: int) -> int:
+    return _ceil_div(number, by) if number >= 0 else number // by
 
 
 def _ceil_div(number: int, by: int) -> int:
@@ -74,7 +118,7 @@ def _shift(digits: int, power: int) -> int:
 
 #: How a quantity is spelled: with powers of 1,000, of 1,024, or of ten.
 DECIMAL, BINARY, EXPONENT = "DecimalSI", "BinarySI", "DecimalExponent"
-_DECIMAL_NAMES = {-9: "n", -6: "u", -3: "m", 0: "", 3: "k", 6: "M", 9: "G", 12: "T", 15: "P", 18: "E"}
+_DECIMAL_NAMES = {power: name for name, power in _POWERS.items()}
 _BINARY_NAMES = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei")
 
 
@@ -87,7 +131,7 @@ def format_of(text: str | int | float) -> str:
 
 
 def is_beyond(text: str | int | float) -> bool:
-    """Whether a quantity is larger than any int64, so that `parse_quantity` has capped it."""
+    """Whether a quantity is larger than any int64."""
     form = _FORM.fullmatch(str(text))
     if form is None or form["sign"] == "-":
         return False

@@ -1,8 +1,10 @@
 """Label selectors, compiled once into predicates over label maps."""
 
+import json
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Final
 
 from moorage.errors import InputError
 from moorage.objects import LabelSelector, LabelSelectorRequirement
@@ -89,51 +91,75 @@ def compile_selector(selector: LabelSelector | None) -> Selector:
     if selector is None:
         return NOTHING
     for key, value in selector.match_labels.items():
-        _check_names(key, (value,))
+        requirement(key, "In", (value,))
     expressions = tuple(_label_requirement(item) for item in selector.match_expressions)
     return Selector(_equalities(selector.match_labels) + expressions)
 
 
-def compile_requirement(item: LabelSelectorRequirement, operators: Mapping[str, Callable[[int], bool]]) -> Requirement:
-    """Compile one expression, given which operators are allowed and how many values each takes."""
-    takes = operators.get(item.operator)
-    if takes is None:
-        raise InputError(f'"{item.operator}" is not a valid operator; expected one of {", ".join(operators)}')
-    if not takes(len(item.values)):
-        raise InputError(f'operator "{item.operator}" does not take {len(item.values)} values (key "{item.key}")')
-    if item.operator in ("Gt", "Lt") and parse_int64(item.values[0]) is None:
-        raise InputError(f'operator "{item.operator}" takes an integer, not "{item.values[0]}" (key "{item.key}")')
-    _check_names(item.key, item.values)
-    return Requirement(item.key, item.operator, frozenset(item.values))
+def requirement(key: str, operator: str, values: tuple[str, ...], path: str = "") -> Requirement:
+    """One condition, by an operator that exists. Raises InputError in kube-scheduler's words, led by the field path."""
+    of_values = child(path, "values")
+    problems = []
+    if wrong := label_key_problems(key):
+        problems.append(invalid(child(path, "key"), key, "; ".join(wrong)))
+    if wants := _WANTS.get(operator):
+        count_is_right, rule = wants
+        if not count_is_right(len(values)):
+            problems.append(invalid(of_values, values, rule))
+    if operator in _COMPARING:
+        problems += [
+            invalid(f"{of_values}[{index}]", value, "for 'Gt', 'Lt' operators, the value must be an integer")
+            for index, value in enumerate(values)
+            if parse_int64(value) is None
+        ]
+    for index, value in enumerate(values):
+        if wrong := label_value_problems(value):
+            problems.append(invalid(f"{of_values}[{index}][{key}]", value, "; ".join(wrong)))
+    if problems:
+        raise InputError(together(problems))
+    return Requirement(key, operator, frozenset(values))
 
 
-def _check_names(key: str, values: Iterable[str]) -> None:
-    """Raises InputError for what can be no label: kube-scheduler takes a selector that names such a one for broken."""
-    for name, problems in ((key, label_key_problems(key)), *((one, label_value_problems(one)) for one in values)):
-        if problems:
-            raise InputError(f'"{name}" (key "{key}"): {problems[0]}')
+def child(path: str, name: str) -> str:
+    """The path of a field within another."""
+    return f"{path}.{name}" if path else name
 
 
-def some(count: int) -> bool:
-    """At least one value."""
-    return count > 0
+def invalid(path: str, value: str | tuple[str, ...], rule: str) -> str:
+    """What Kubernetes says of a field whose value breaks a rule."""
+    return f"{path}: Invalid value: {_shown(value)}: {rule}"
 
 
-def none(count: int) -> bool:
-    """No value."""
-    return count == 0
+def unsupported(path: str, value: str, known: Iterable[str]) -> str:
+    """What Kubernetes says of a field whose value is none of those there are."""
+    return f"{path}: Unsupported value: {_shown(value)}: supported values: {', '.join(map(_shown, known))}"
 
 
-def one(count: int) -> bool:
-    """Exactly one value."""
-    return count == 1
+def together(problems: Iterable[str]) -> str:
+    """Several problems as one text, each told once."""
+    distinct = list(dict.fromkeys(problems))
+    return distinct[0] if len(distinct) == 1 else f"[{', '.join(distinct)}]"
 
 
-_LABEL_OPERATORS: Mapping[str, Callable[[int], bool]] = {
-    "In": some,
-    "NotIn": some,
-    "Exists": none,
-    "DoesNotExist": none,
+def _shown(value: str | tuple[str, ...]) -> str:
+    # Go writes a list that is not there as null, and what could be a tag escaped.
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":")) if value or value == "" else "null"
+    return text if isinstance(value, str) else text.translate(_ESCAPED)
+
+
+_ESCAPED: Final = {ord(one): f"\\u{ord(one):04x}" for one in "<>&"}
+_COMPARING: Final = ("Gt", "Lt")
+_SOME = (lambda count: count > 0, "for 'in', 'notin' operators, values set can't be empty")
+_NONE = (lambda count: count == 0, "values set must be empty for exists and does not exist")
+_ONE = (lambda count: count == 1, "for 'Gt', 'Lt' operators, exactly one value is required")
+#: How many values an operator takes, and the rule in words.
+_WANTS: Final[Mapping[str, tuple[Callable[[int], bool], str]]] = {
+    "In": _SOME,
+    "NotIn": _SOME,
+    "Exists": _NONE,
+    "DoesNotExist": _NONE,
+    "Gt": _ONE,
+    "Lt": _ONE,
 }
 
 
@@ -147,7 +173,9 @@ def parse_int64(text: str) -> int | None:
 
 
 def _label_requirement(item: LabelSelectorRequirement) -> Requirement:
-    return compile_requirement(item, _LABEL_OPERATORS)
+    if item.operator not in _WANTS or item.operator in _COMPARING:
+        raise InputError(f"{_shown(item.operator)} is not a valid label selector operator")
+    return requirement(item.key, item.operator, tuple(item.values))
 
 
 def _equalities(labels: Labels) -> tuple[Requirement, ...]:

@@ -24,6 +24,7 @@ def cluster() -> Snapshot:
 
 def values(snapshot: Snapshot, topology: Topology) -> list[str | None]:
     """The domain of each node by the label's value."""
+    assert topology.key is not None
     column = snapshot.nodes.label(topology.key)
     domains = DomainIndex(snapshot.nodes).of(topology)
     named = {**dict(enumerate(column.values)), ABSENT: None, len(column.values): "(no label)"}

@@ -147,10 +147,12 @@ def test_the_cycle_fails_and_names_the_plugin(name: str) -> None:
     outcome = engine.schedule(info(engine))
     assert isinstance(outcome, Failure)
     assert outcome.is_error
-    assert outcome.message.startswith(f"running {_named(point)}: ")
+    # A score is looked at when it is weighed.
+    begins = (f"running {_named(point)}: ", 'applying score defaultWeights on Score plugins: plugin "Broken" returns')
+    assert outcome.message.startswith(begins)
     decision = engine.explain(info(engine))
     assert decision.is_error
-    assert decision.message.startswith(f"running {_named(point)}: ")
+    assert decision.message.startswith(begins)
     assert decision.as_data()["error"] == decision.message
 
 
@@ -187,15 +189,17 @@ def test_what_was_raised_and_where_is_in_the_message() -> None:
 
 @pytest.mark.parametrize("nodes", [NODES, NODES[:2]])
 @pytest.mark.parametrize("scope", [Scope.CLUSTER, Scope.NODE, Scope.NODE_AND_PODS])
-def test_a_score_out_of_range_names_plugin_and_node(scope: Scope, nodes: tuple[Any, ...]) -> None:
+def test_a_score_out_of_range_names_plugin_and_score(scope: Scope, nodes: tuple[Any, ...]) -> None:
     def score(_self: Any, _state: Any, _pod: Any, node: Any) -> int:
         return 1000 if node.name == "n1" else 1
 
     engine = scheduler({"score": score, "score_scope": scope}, nodes).engine
     outcome = engine.schedule(info(engine))
     assert isinstance(outcome, Failure)
-    problem = "score 1000 for node n1 is not in the range [0, 100] (pod default/pod)"
-    assert outcome.message == f'running Score plugin "Broken": {problem}'
+    assert outcome.message == (
+        'applying score defaultWeights on Score plugins: plugin "Broken" returns an invalid score 1000, '
+        "it should in the range of [0, 100] after normalizing"
+    )
 
 
 def test_numbers_of_numpy_are_numbers() -> None:

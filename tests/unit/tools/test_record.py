@@ -9,7 +9,7 @@ from tools.control_plane import binaries
 from tools.record.__main__ import main
 
 GO = """#!/bin/sh
-test -f main.go -a -f go.mod -a -f go.sum || exit 1
+test -f record.go -a -f go.mod -a -f go.sum || exit 1
 while [ "$1" != -o ]; do shift; done
 printf '#!/bin/sh\\ncase "$1" in -gates) echo gates;; *) tr a-z A-Z;; esac\\n' > "$2" && chmod +x "$2"
 """

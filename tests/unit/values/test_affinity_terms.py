@@ -51,5 +51,5 @@ def test_none_at_all() -> None:
 
 def test_a_malformed_selector_is_an_error() -> None:
     bad = LabelSelector(match_expressions=(LabelSelectorRequirement("app", "Like", ("web",)),))
-    with pytest.raises(InputError, match="not a valid operator"):
+    with pytest.raises(InputError, match='"Like" is not a valid label selector operator'):
         compile_affinity_term(PodAffinityTerm(bad), "home")

@@ -99,8 +99,12 @@ def test_preferences_without_weight_or_requirement_count_for_nothing() -> None:
 
 
 def test_a_malformed_preference_is_an_error() -> None:
-    with pytest.raises(InputError, match="not a valid operator"):
+    with pytest.raises(InputError) as refusal:
         compile_preferred([PreferredSchedulingTerm(1, expressions(("disk", "Like", ())))])
+    assert str(refusal.value) == (
+        '[0].matchExpressions[0].operator: Unsupported value: "Like": '
+        'supported values: "In", "NotIn", "Exists", "DoesNotExist", "Gt", "Lt"'
+    )
 
 
 def test_what_a_pod_requires() -> None:

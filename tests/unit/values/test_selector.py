@@ -56,13 +56,17 @@ def test_absent_matches_nothing_and_empty_everything() -> None:
 @pytest.mark.parametrize(
     ("operator", "values", "problem"),
     [
-        ("Gt", ("1",), '"Gt" is not a valid operator; expected one of In, NotIn, Exists, DoesNotExist'),
-        ("in", ("x",), '"in" is not a valid operator'),
-        ("", (), '"" is not a valid operator'),
-        ("In", (), 'operator "In" does not take 0 values (key "app")'),
-        ("NotIn", (), 'operator "NotIn" does not take 0 values'),
-        ("Exists", ("x",), 'operator "Exists" does not take 1 values'),
-        ("DoesNotExist", ("x", "y"), 'operator "DoesNotExist" does not take 2 values'),
+        ("Gt", ("1",), '"Gt" is not a valid label selector operator'),
+        ("in", ("x",), '"in" is not a valid label selector operator'),
+        ("", (), '"" is not a valid label selector operator'),
+        ("In", (), "values: Invalid value: null: for 'in', 'notin' operators, values set can't be empty"),
+        ("NotIn", (), "values: Invalid value: null: for 'in', 'notin' operators"),
+        ("Exists", ("x",), 'values: Invalid value: ["x"]: values set must be empty for exists and does not exist'),
+        (
+            "DoesNotExist",
+            ("x", "y"),
+            'values: Invalid value: ["x","y"]: values set must be empty for exists and does not exist',
+        ),
     ],
 )
 def test_malformed(operator: str, values: tuple[str, ...], problem: str) -> None:

@@ -11,7 +11,7 @@ from moorage.cel.errors import CostExceeded
 from moorage.columns.changes import ChangeLog
 from moorage.columns.devices.claims import DeviceId
 from moorage.objects import Device, DeviceTaint, DeviceTaintRule, KubeObject, NodeSelector, ResourceSlice
-from moorage.values.nodeselector import Term, compile_term
+from moorage.values.nodeselector import Term, compile_terms
 from moorage.values.quantity import parse_quantity
 
 #: (driver, pool)
@@ -29,7 +29,7 @@ class NodeRule:
         self.node_name = node_name
         self.all_nodes = all_nodes
         self._selector = node_selector
-        self._terms: list[Term] | None = None
+        self._terms: tuple[Term, ...] | None = None
 
     @property
     def is_set(self) -> bool:
@@ -45,8 +45,7 @@ class NodeRule:
         if self._selector is None:
             return False
         if self._terms is None:
-            compiled = (compile_term(term) for term in self._selector.node_selector_terms)
-            self._terms = [term for term in compiled if term is not None]
+            self._terms = compile_terms(self._selector.node_selector_terms)
         return any(term.matches(name, labels) for term in self._terms)
 
 

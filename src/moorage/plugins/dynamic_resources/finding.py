@@ -209,6 +209,9 @@ def score_of(claim: ResourceClaim, allocation: Allocation) -> int:
     taken = {result.request for result in allocation.devices.results}
     score = 0
     for request in claim.spec.devices.requests:
+        # QUIRK: a request that no API server accepts, both exact and with alternatives, is allocated but not scored.
+        if request.exactly is not None:
+            continue
         for index, one in enumerate(request.first_available):
             if f"{request.name}/{one.name}" in taken:
                 score += MOST_ALTERNATIVES - index

@@ -30,7 +30,7 @@ from moorage.plugins.dynamic_resources.podclaims import FINALIZER, NotReady, is_
 from moorage.plugins.dynamic_resources.readiness import BindingFailed
 from moorage.plugins.dynamic_resources.rules import rules_of
 from moorage.plugins.dynamic_resources.state import KEY, PodDevices
-from moorage.values.nodeselector import TermSelector, compile_term
+from moorage.values.nodeselector import TermSelector, compile_terms
 
 #: Steps of the search that stand for a second of filterTimeout.
 STEPS_A_SECOND = 50_000
@@ -328,8 +328,7 @@ def _reachable(allocation: Allocation) -> TermSelector | None:
     """The nodes that reach the devices. Raises InputError for a selector that cannot be read."""
     if allocation.node_selector is None:
         return None
-    compiled = (compile_term(term) for term in allocation.node_selector.node_selector_terms)
-    return TermSelector(tuple(term for term in compiled if term is not None))
+    return TermSelector(compile_terms(allocation.node_selector.node_selector_terms))
 
 
 def _allocated(claim: ResourceClaim, allocation: Allocation) -> ResourceClaim:

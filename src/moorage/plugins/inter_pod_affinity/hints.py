@@ -32,7 +32,7 @@ def after_pod(pod: PodInfo, old: Pod | None, new: Pod | None, *, any_wakes: bool
     if new is not None:
         return _queue_if(_matches_all(wanted, new))
     assert old is not None, "an event is about something"
-    gone = matches_hated(hated, old) or matches_hated(pod_affinity_terms(old).required_anti_affinity, pod.pod)
+    gone = matches_hated(hated, old) or matches_hated(pod_affinity_terms(old).checked().required_anti_affinity, pod.pod)
     return _queue_if(gone)
 
 

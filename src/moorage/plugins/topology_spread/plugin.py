@@ -55,7 +55,7 @@ class PodTopologySpread:
         try:
             plan = self._hard_plan(pod)
         except InputError as bad:
-            return error(f"obtaining pod's hard topology spread constraints: {bad}")
+            return error(f"get constraints from pod: obtaining pod's hard topology spread constraints: {bad}")
         if plan is None:
             return SKIP
         plan.refresh(self._tables)

@@ -20,6 +20,8 @@ Mask = NDArray[np.bool_]
 _Floats = NDArray[np.float64]
 #: Where raw scores lie within so narrow a range, looking up is quicker than dividing.
 _FEW_SCORES = 1024
+#: The raw score that kube-scheduler marks ignored rows with.
+_IGNORED = -1
 
 
 class SoftPlan:
@@ -115,6 +117,9 @@ class SoftState:
         if not len(counted):
             return np.zeros_like(scores)
         lowest, highest = int(counted.min()), max(int(counted.max()), 0)
+        if lowest < 0:
+            # QUIRK: what an absurd maxSkew brings to -1 reads as if the row were to be ignored.
+            ignored = scores == _IGNORED if ignored is None else ignored | (scores == _IGNORED)
         if ignored is None and highest - lowest < _FEW_SCORES:
             return _turned_table(lowest, highest).take(scores - lowest)
         normal = _turn_round(scores, lowest, highest)
