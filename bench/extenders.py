@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -145,11 +146,18 @@ async def _rate(port: int, body: dict[str, Any], count: int) -> float:
 
 @dataclass(frozen=True)
 class Asked:
-    """How fast a scheduler is that asks, and what that costs its process and the extender's."""
+    """How fast a scheduler is that asks, and what that costs its process, the extender's, and the API server's."""
 
     pods_per_second: float
     scheduler_us_a_pod: float
     extender_us_a_pod: float
+    api_server_us_a_pod: float
+
+    @property
+    def most_per_second(self) -> float:
+        """What this machine's cores have room for, were they idle else."""
+        spent = self.scheduler_us_a_pod + self.extender_us_a_pod + self.api_server_us_a_pod
+        return (os.cpu_count() or 1) * 1e6 / spent
 
 
 def ask(scheduler: str, *, pods: int, nodes: int = 100) -> Asked:
@@ -169,7 +177,7 @@ def ask(scheduler: str, *, pods: int, nodes: int = 100) -> Asked:
             start = moorage_process(plane.access.kubeconfig, extenders=[entry])
         with subprocess.Popen([sys.executable, "-m", "bench.extenders", str(port)]) as extender:
             try:
-                return asyncio.run(_drain(plane.access.kubeconfig, start, extender.pid, pods=pods, nodes=nodes))
+                return asyncio.run(_drain(plane, start, extender.pid, pods=pods, nodes=nodes))
             finally:
                 extender.terminate()
 
@@ -184,19 +192,20 @@ def _kube_scheduler(plane: ControlPlane, entry: dict[str, Any]) -> StartSchedule
     return start
 
 
-async def _drain(kubeconfig: Path, start: StartScheduler, extender: int, *, pods: int, nodes: int) -> Asked:
-    async with Client(load_access(kubeconfig)) as client:
+async def _drain(plane: ControlPlane, start: StartScheduler, extender: int, *, pods: int, nodes: int) -> Asked:
+    async with Client(load_access(plane.access.kubeconfig)) as client:
         await create_all(client, NODES.path(), [node_body(index) for index in range(nodes)])
         await create_all(client, PODS.path(NAMESPACE), [pod_body(f"drain-{index}") for index in range(pods)])
         async with following(client) as bound:
-            with start() as pid:
+            with start() as scheduler:
                 await bound.wait_for(1)
                 began, already = time.monotonic(), len(bound.times)
-                spent = cpu_seconds(pid), cpu_seconds(extender)
+                groups = [scheduler], [extender], plane.pids
+                spent = [sum(map(cpu_seconds, pids)) for pids in groups]
                 await bound.wait_for(pods)
                 seconds, drained = time.monotonic() - began, pods - already
                 costs = [
-                    (cpu_seconds(one) - was) / drained * 1e6 for one, was in zip((pid, extender), spent, strict=True)
+                    (sum(map(cpu_seconds, pids)) - was) / drained * 1e6 for pids, was in zip(groups, spent, strict=True)
                 ]
     return Asked(drained / seconds, *costs)
 
@@ -243,6 +252,8 @@ def asked_table(kube: Asked, ours: Asked) -> Table:
         ("bound pods a second", "pods_per_second", ""),
         ("CPU of the scheduler a pod", "scheduler_us_a_pod", " us"),
         ("CPU of the extender a pod", "extender_us_a_pod", " us"),
+        ("CPU of the API server and etcd a pod", "api_server_us_a_pod", " us"),
+        ("pods a second that the cores have room for", "most_per_second", ""),
     )
     for what, name, unit in rows:
         theirs, our = getattr(kube, name), getattr(ours, name)

@@ -52,6 +52,8 @@ class ControlPlane:
         self._apis = [f"--runtime-config={','.join(f'{api}=true' for api in apis)}"] if apis else []
         self._ending = ending
         self._started = 0
+        #: The processes of etcd and kube-apiserver.
+        self.pids: list[int] = []
         self._service_account_key = home / "service-account.key"
         _write_private_key(self._service_account_key)
         self.access = self._start_api_server(self._start_etcd())
@@ -122,6 +124,7 @@ class ControlPlane:
             "--log-level=error",
         )
         process.wait_until(lambda: _answers(f"{client}/readyz"))
+        self.pids.append(process.pid)
         return client
 
     def _start_api_server(self, etcd: str) -> Access:
@@ -155,6 +158,7 @@ class ControlPlane:
         )
         url = f"https://{LOOPBACK}:{port}"
         process.wait_until(lambda: _answers(f"{url}/readyz", token))
+        self.pids.append(process.pid)
         kubeconfig = self.home / "kubeconfig.json"
         access = Access(url, token, certificates / "apiserver.crt", kubeconfig)
         kubeconfig.write_text(json.dumps(_kubeconfig(access)))
