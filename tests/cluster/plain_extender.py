@@ -4,7 +4,7 @@ import contextlib
 import json
 import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler, HTTPServer, ThreadingHTTPServer
 from typing import Any
 
 Tree = dict[str, Any]
@@ -52,8 +52,8 @@ def passing(body: Tree, names: list[str], **more: Any) -> Tree:
 
 
 @contextlib.contextmanager
-def plain_extender(answering: Answering) -> Iterator[PlainExtender]:
-    """Serve until the block ends."""
+def plain_extender(answering: Answering, *, one_at_a_time: bool = False) -> Iterator[PlainExtender]:
+    """Serve until the block ends; of several callers all at once, or one connection after the other."""
     extender = PlainExtender(answering)
 
     class Handler(BaseHTTPRequestHandler):
@@ -74,8 +74,10 @@ def plain_extender(answering: Answering) -> Iterator[PlainExtender]:
 
         def log_message(self, *_: Any) -> None: ...
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    serving = HTTPServer if one_at_a_time else ThreadingHTTPServer
+    server = serving(("127.0.0.1", 0), Handler)
+    if isinstance(server, ThreadingHTTPServer):
+        server.daemon_threads = True
     extender.url = f"http://127.0.0.1:{server.server_address[1]}/extender"
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()

@@ -206,6 +206,25 @@ async def test_others_are_decided_while_one_thinks(world: World) -> None:
             await world.bound("slow1")
 
 
+async def test_one_that_serves_one_after_the_other_is_not_flooded(world: World) -> None:
+    """kube-scheduler asks one question at a time, which such an extender can take for granted."""
+    await world.node("a", cpu="100")
+    names = [f"p{index:02}" for index in range(16)]
+
+    def slowly(_verb: str, body: Tree) -> Any:
+        time.sleep(0.15)
+        return passing(body, names_of(body))
+
+    with plain_extender(slowly, one_at_a_time=True) as extender:
+        entry = extender.entry("filter", httpTimeout="500ms", nodeCacheCapable=True)
+        async with world.scheduling(extenders=[entry]):
+            for name in names:
+                await world.pod(name, cpu="100m")
+            for name in names:
+                await world.bound(name)
+        assert len(extender.calls) < 3 * len(names)
+
+
 async def test_a_pod_that_waits_is_not_overtaken_for_ever(world: World) -> None:
     """Others take the room while an extender thinks; then the more important pod makes room, and it is kept for it."""
     await world.node("a", cpu="1", **GPUS)

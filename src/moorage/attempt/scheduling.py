@@ -51,7 +51,13 @@ class Attempts:
         self._groups = groups
         #: The attempts that wait for extenders.
         self.inquiries = Inquiries(
-            world=world, cluster=cluster, queue=queue, go_on=self._go_on, wake=wake, at_most=questions
+            world=world,
+            cluster=cluster,
+            queue=queue,
+            go_on=self._go_on,
+            wake=wake,
+            extenders=engine.extenders,
+            at_most=questions,
         )
 
     @property
@@ -66,6 +72,7 @@ class Attempts:
         """
         if (changed := self.inquiries.next_anew()) is not None:
             self._attempt_anew(changed)
+            self.inquiries.resume()  # it may have had nothing to ask
             return True
         queued = self._queue.pop_entity(stop) if self.inquiries.has_room else None
         if queued is None:

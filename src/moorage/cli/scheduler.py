@@ -89,8 +89,8 @@ def scheduler(
         str, typer.Option(metavar="PATHS", help="Paths open to everybody, separated by commas.")
     ] = "/healthz,/readyz,/livez",
     extender_questions: Annotated[
-        int, typer.Option(min=1, help="How many pods wait for extenders' answers at once.")
-    ] = 16,
+        int, typer.Option(min=1, help="How many pods wait for extenders' answers at once, at most.")
+    ] = 32,
     extender_breaker: Annotated[
         int, typer.Option(min=0, help="Leave an extender alone for a while after so many failures in a row; 0: never.")
     ] = 5,

@@ -17,6 +17,8 @@ from moorage.framework.points import Victims
 MAX_EXTENDER_SCORE: Final = 10
 """Extenders score in tens at most, where plugins score in hundreds."""
 
+DEFAULT_PATIENCE: Final = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class Extender:
@@ -37,6 +39,8 @@ class Extender:
     node_cache_capable: bool = False
     #: It sees pods only that name one of these resources; empty for all pods.
     managed_resources: frozenset[str] = frozenset()
+    #: Seconds it has for an answer.
+    patience: float = DEFAULT_PATIENCE
 
     @classmethod
     def of(cls, config: ExtenderConfig, place: int) -> "Extender":
@@ -52,6 +56,7 @@ class Extender:
             ignorable=config.ignorable,
             node_cache_capable=config.node_cache_capable,
             managed_resources=frozenset(resource.name for resource in config.managed_resources),
+            patience=config.http_timeout.seconds or DEFAULT_PATIENCE,
         )
 
     def is_interested(self, pod: PodInfo) -> bool:

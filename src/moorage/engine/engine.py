@@ -41,6 +41,11 @@ class Engine:
         self._next_seed = random.getrandbits(64)
         self._next_start = 0
 
+    @property
+    def extenders(self) -> tuple[Extender, ...]:
+        """All that a decision may have to ask, whatever its profile."""
+        return next(iter(self.runners.values())).extenders
+
     def runner_of(self, pod: PodInfo) -> Runner:
         """The profile the pod asks for. Raises InputError if there is none."""
         runner = self.runners.get(pod.spec.scheduler_name)

@@ -15,7 +15,7 @@ from typing import Final, Self, TypeVar
 from urllib.parse import SplitResult, unquote, urlsplit
 
 from moorage.config import Extender, ExtenderTLSConfig
-from moorage.engine.asking import ChosenVictims, FilterAnswer, PreemptAnswer
+from moorage.engine.asking import DEFAULT_PATIENCE, ChosenVictims, FilterAnswer, PreemptAnswer
 from moorage.errors import ApiError, ExtenderError, InputError
 from moorage.extender import wire
 from moorage.extender.breaker import Breaker
@@ -29,7 +29,6 @@ from moorage.values.int64 import wrapped
 T = TypeVar("T")
 
 DEFAULT_BREAKER: Final = 5
-DEFAULT_TIMEOUT: Final = 5.0
 CONNECTIONS: Final = 256
 
 ANSWER_LIMIT: Final = 4 << 20
@@ -74,7 +73,7 @@ class ExtenderClient:
         self._answer_limit = answer_limit
         self._observe = observe
         self._now = now
-        self._timeout = config.http_timeout.seconds or DEFAULT_TIMEOUT
+        self._timeout = config.http_timeout.seconds or DEFAULT_PATIENCE
         url = _checked_url(config.url_prefix, f"{where}.urlPrefix")
         self._path = url.path.rstrip("/")
         self._head = _fixed_head(url)

@@ -6,6 +6,7 @@ import pytest
 from tests.unit.attempt.conftest import Rig
 
 from moorage.attempt.inquiries import MOST_ASKING, MOST_PUT_OFF
+from moorage.attempt.pacing import FIRST
 from moorage.attempt.scripted import Ask, Bind, BindThrough
 from moorage.columns import PodInfo
 from moorage.engine.asking import Answer, Answers, Broken, FilterAnswer, PrioritizeAnswer
@@ -25,7 +26,7 @@ def rig_with(*extenders: dict[str, Any], nodes: str = "ab") -> Rig:
     rig = Rig(extenders=list(extenders))
     rig.later = lambda request: isinstance(request, Ask)
     for name in nodes:
-        rig.node(a_node(name).allocatable(cpu="2", pods="100"))
+        rig.node(a_node(name).allocatable(cpu="2", pods="1000"))
     return rig
 
 
@@ -79,32 +80,72 @@ def _give(rig: Rig, name: str, answer: Any) -> None:
 
 def test_only_so_many_are_asked_about_at_once_the_most_important_next() -> None:
     rig = rig_with(extender())
-    for number in range(MOST_ASKING + 2):
+    for number in range(FIRST + 2):
         rig.pod(a_pod(f"pod-{number:02}").requests(cpu="10m"))
     rig.settle()
     rig.pod(a_pod("late").requests(cpu="10m").priority(5))
     rig.settle()
-    assert len(rig.world.open) == MOST_ASKING
+    assert len(rig.world.open) == FIRST
     assert not rig.core.attempts.has_next
     wakes = rig.wakes
     _give(rig, "pod-03", passing("a"))
     assert rig.wakes > wakes
     rig.settle()
-    assert len(rig.world.open) == MOST_ASKING
+    assert len(rig.world.open) == FIRST
     assert rig.nodes_of()["pod-03"] == "a"
     assert asked(rig)[-1][0] == "late"
     _give_all(rig, passing("a", "b"))
-    assert len(_placed(rig)) == MOST_ASKING + 3
+    assert len(_placed(rig)) == FIRST + 3
+    assert rig.leftovers() == {}
+
+
+def test_one_that_answers_quickly_is_asked_about_more_at_once_but_never_about_more_than_allowed() -> None:
+    rig = rig_with(extender())
+    for number in range(5 * MOST_ASKING):
+        rig.pod(a_pod(f"pod-{number:03}").requests(cpu="1m"))
+    rig.settle()
+    seen = [len(rig.world.open)]
+    while rig.world.open:
+        _give(rig, rig.world.open[0].request.question.pod.name, passing("a", "b"))  # type: ignore[union-attr]
+        seen.append(len(rig.world.open))
+    assert (seen[0], max(seen)) == (FIRST, MOST_ASKING)
+    assert len(_placed(rig)) == 5 * MOST_ASKING
+    assert rig.leftovers() == {}
+
+
+def test_one_extender_that_is_slow_does_not_keep_others_from_being_asked() -> None:
+    cards, disks = "example.com/card", "example.com/disk"
+    of_cards = extender(managedResources=[{"name": cards}])
+    of_disks = extender(urlPrefix="http://two", managedResources=[{"name": disks}])
+    rig = rig_with(of_cards, of_disks)
+    for number in range(FIRST + 5):
+        rig.pod(a_pod(f"card-{number:02}").requests({cards: 0}))
+    rig.pod(a_pod("disk").requests({disks: 0}))
+    rig.settle()
+    assert [name for name, _ in asked(rig)] == [*(f"card-{number:02}" for number in range(FIRST)), "disk"]
+    _give(rig, "disk", passing("b"))
+    assert _placed(rig) == {"disk"}
+
+
+def test_those_put_off_go_on_even_if_nothing_has_to_be_asked_by_then() -> None:
+    rig = rig_with(extender())
+    for number in range(5 * MOST_ASKING):
+        rig.pod(a_pod(f"pod-{number:03}").requests(cpu="1m"))
+    rig.settle()
+    for name in "ab":
+        rig.core.node_events.updated(a_node(name).build(), a_node(name).cordoned().build())
+    _give_all(rig, passing("a", "b"))
+    assert {rig.condition(f"pod-{number:03}")[0] for number in range(5 * MOST_ASKING)} == {"Unschedulable"}
     assert rig.leftovers() == {}
 
 
 def test_others_do_not_wait_behind_those_that_are_put_off() -> None:
     rig = rig_with(extender(managedResources=[{"name": "example.com/card"}]))
-    for number in range(MOST_ASKING + 5):
+    for number in range(FIRST + 5):
         rig.pod(a_pod(f"slow-{number:02}").requests({"example.com/card": 0}))
     rig.pod(a_pod("quick").requests(cpu="10m"))
     rig.settle()
-    assert len(rig.world.open) == MOST_ASKING
+    assert len(rig.world.open) == FIRST
     assert _placed(rig) == {"quick"}
 
 
@@ -118,21 +159,21 @@ def test_pods_like_one_that_is_put_off_are_not_decided_before_there_is_room(monk
         return decide(pod, answers)
 
     monkeypatch.setattr(rig.core.engine, "decide", witnessed)
-    for number in range(MOST_ASKING + 5):
+    for number in range(FIRST + 5):
         rig.pod(a_pod(f"pod-{number:02}").requests(cpu="10m"))
     rig.settle()
-    assert decided == [f"pod-{number:02}" for number in range(MOST_ASKING + 1)]
+    assert decided == [f"pod-{number:02}" for number in range(FIRST + 1)]
     rig.pod(a_pod("other").requests(cpu="20m"))
     rig.settle()
     assert decided[-1] == "other"
     _give_all(rig, passing("a", "b"))
-    assert len(_placed(rig)) == MOST_ASKING + 6
+    assert len(_placed(rig)) == FIRST + 6
     assert rig.leftovers() == {}
 
 
 def test_no_more_are_put_off_than_so_many() -> None:
     rig = rig_with(extender())
-    for number in range(MOST_ASKING + MOST_PUT_OFF + 3):
+    for number in range(FIRST + MOST_PUT_OFF + 3):
         rig.pod(a_pod(f"pod-{number:03}").requests(cpu="1m"))
     rig.settle()
     assert rig.core.queue.has_ready
@@ -141,12 +182,12 @@ def test_no_more_are_put_off_than_so_many() -> None:
 
 def test_one_that_is_put_off_and_goes_is_let_go() -> None:
     rig = rig_with(extender())
-    for number in range(MOST_ASKING + 1):
+    for number in range(FIRST + 1):
         rig.pod(a_pod(f"pod-{number:02}").requests(cpu="10m"))
     rig.settle()
-    rig.core.pod_events.deleted(a_pod(f"pod-{MOST_ASKING:02}").requests(cpu="10m").build())
+    rig.core.pod_events.deleted(a_pod(f"pod-{FIRST:02}").requests(cpu="10m").build())
     _give_all(rig, passing("a", "b"))
-    assert len(_placed(rig)) == MOST_ASKING
+    assert len(_placed(rig)) == FIRST
     assert rig.leftovers() == {}
 
 
