@@ -3,13 +3,15 @@
 import asyncio
 import json
 import tempfile
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from moorage.apiserver.server import ApiServer
 from moorage.apiserver.server import Options as ServerOptions
+from moorage.cli.reloading import Sources, keep_scheduling
 from moorage.config import DEFAULT_FEATURES, Features
 from moorage.controllers.definitions import ensure_served
 from moorage.controllers.running import run_controllers
@@ -17,7 +19,6 @@ from moorage.kube.access import load_access
 from moorage.kube.transport import Client
 from moorage.live.options import Options as SchedulerOptions
 from moorage.live.options import Serving, make_options
-from moorage.live.process import run_until
 from moorage.nodes.running import run_nodes
 from moorage.nodes.shapes import NodeShape
 
@@ -36,6 +37,8 @@ class ClusterOptions:
     features: Features = DEFAULT_FEATURES
     with_scheduler: bool = True
     with_controllers: bool = True
+    #: Whether the scheduler begins again when the code of a plugin or the configuration changes.
+    reload: bool = False
     #: Where the scheduler's metrics are served, on loopback; 0 for nowhere.
     metrics_port: int = 0
 
@@ -57,15 +60,17 @@ async def embedded_cluster(options: ClusterOptions) -> AsyncIterator[EmbeddedClu
         async with ApiServer(_server_options(options)) as server:
             server.write_kubeconfig(kubeconfig)
             access = load_access(kubeconfig)
-            scheduler = _scheduler(options, kubeconfig, Path(folder)) if options.with_scheduler else None
+            make = partial(_scheduler, options, kubeconfig, Path(folder))
             async with Client(access) as client:
                 await ensure_served(client)
-                async with _running(options, client, scheduler):
+                async with _running(options, client, make):
                     yield EmbeddedCluster(server, client, kubeconfig)
 
 
 @asynccontextmanager
-async def _running(options: ClusterOptions, client: Client, scheduler: SchedulerOptions | None) -> AsyncIterator[None]:
+async def _running(
+    options: ClusterOptions, client: Client, make_scheduler: Callable[[], SchedulerOptions]
+) -> AsyncIterator[None]:
     """Nodes, controllers and scheduler, all of them clients of the API server, until the block ends."""
     ready, stopping = asyncio.Event(), asyncio.Event()
     async with asyncio.TaskGroup() as group:
@@ -74,8 +79,10 @@ async def _running(options: ClusterOptions, client: Client, scheduler: Scheduler
         ]
         if options.with_controllers:
             parts.append(group.create_task(run_controllers(client), name="controllers"))
-        if scheduler is not None:
-            parts.append(group.create_task(run_until(scheduler, stopping), name="scheduler"))
+        if options.with_scheduler:
+            sources = Sources(options.plugins, options.config)
+            scheduling = keep_scheduling(make_scheduler, sources, stopping, reload=options.reload)
+            parts.append(group.create_task(scheduling, name="scheduler"))
         await ready.wait()
         try:
             yield

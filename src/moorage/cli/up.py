@@ -35,6 +35,9 @@ def up(
         Path | None, typer.Option(help="Keep the cluster here, so that it outlives the process.")
     ] = None,
     kubeconfig_out: Annotated[Path, typer.Option(help="Where to write the admin's kubeconfig.")] = Path("kubeconfig"),
+    reload: Annotated[
+        bool, typer.Option("--reload", help="Begin the scheduler again when a plugin's code or --config changes.")
+    ] = False,
     no_scheduler: Annotated[bool, typer.Option("--no-scheduler", help="Leave the pods to another scheduler.")] = False,
     no_controllers: Annotated[
         bool,
@@ -66,6 +69,7 @@ def up(
             config=config,
             plugins=plugin or (),
             features=make_features(emulated_version, feature_gates),
+            reload=reload,
             with_scheduler=not no_scheduler,
             with_controllers=not no_controllers,
             metrics_port=metrics_port,

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from string import Template
-from typing import Final
+from typing import Any, Final
 
 from moorage import __version__
 from moorage.cli.new.names import Names
@@ -35,8 +35,24 @@ def files(names: Names, points: Sequence[str]) -> dict[str, str]:
     made = {path: _fill(text, names) for path, text in plain.items()}
     made[f"src/{names.module}/plugin.py"] = _plugin(names, pieces)
     made["tests/test_plugin.py"] = _tests(names, pieces)
-    made["scheduler.yaml"] = _configuration(names, points)
+    configuration = _configuration(names, points)
+    head = f"# A profile of its own: pods ask for it by spec.schedulerName: {names.distribution}\n"
+    made["scheduler.yaml"] = head + yaml.dump(configuration)
+    made["manifests.yaml"] = _manifests(names, made[f"src/{names.module}/plugin.py"], configuration)
     return made
+
+
+def _manifests(names: Names, source: str, configuration: dict[str, Any]) -> str:
+    """What `make manifests` prints in the package: the rights are those of the plugin as it is."""
+    from moorage.engine.engine import default_registry
+    from moorage.live.manifests import Deployment, manifests
+
+    code: dict[str, Any] = {"__name__": f"{names.module}.plugin"}
+    exec(source, code)
+    registry = default_registry()
+    registry.register(code[names.plugin])
+    made = manifests(configuration, registry, Deployment(names.distribution, image=f"{names.distribution}:latest"))
+    return "---\n".join(yaml.dump(one) for one in made)
 
 
 def _plugin(names: Names, pieces: Sequence[Piece]) -> str:
@@ -63,7 +79,7 @@ def _tests(names: Names, pieces: Sequence[Piece]) -> str:
     return f'"""What {names.plugin} does, point by point."""\n\n{imports}\n{_fill(_CLUSTER, names)}\n\n{tests}'
 
 
-def _configuration(names: Names, points: Sequence[str]) -> str:
+def _configuration(names: Names, points: Sequence[str]) -> dict[str, Any]:
     """Enables the plugin beside the default ones, under a scheduler's name of its own."""
     enabled: dict[str, object] = {"name": names.plugin}
     if "score" in points:
@@ -83,13 +99,12 @@ def _configuration(names: Names, points: Sequence[str]) -> str:
         "plugins": plugins,
         "pluginConfig": [{"name": names.plugin, "args": {"label": names.label}}],
     }
-    document = {
+    return {
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "leaderElection": {"leaderElect": True, "resourceName": names.distribution},
         "profiles": [profile],
     }
-    return f"# A profile of its own: pods ask for it by spec.schedulerName: {names.distribution}\n{yaml.dump(document)}"
 
 
 def _framework_import(wanted: Iterable[str]) -> str:
@@ -179,7 +194,7 @@ MOORAGE ?= moorage>=$version
 BIN := .venv/bin
 IMAGE ?= $name:latest
 
-.PHONY: setup test up image
+.PHONY: setup test up manifests image
 
 .venv/.ready: pyproject.toml
 	@$$(PYTHON) -m venv .venv
@@ -193,9 +208,13 @@ setup: .venv/.ready
 test: .venv/.ready
 	@$$(BIN)/python -m pytest -q
 
-# A cluster in one process, with the plugin in its scheduler.
+# A cluster in one process, with the plugin in its scheduler, which begins again when the plugin changes.
 up: .venv/.ready
-	@$$(BIN)/moorage up --config scheduler.yaml
+	@$$(BIN)/moorage up --reload --config scheduler.yaml
+
+# What to apply, with the rights that the plugin needs as it is now.
+manifests: .venv/.ready
+	@$$(BIN)/moorage manifests --name $name --config scheduler.yaml --image $$(IMAGE) > manifests.yaml
 
 # BASE is an image with Moorage in it; INDEX, where pip finds packages.
 image:
@@ -239,7 +258,7 @@ A scheduling plugin for [Moorage](https://pypi.org/project/moorage/): `$plugin` 
 
 ```
 make test     # its tests, in a .venv of their own
-make up       # a cluster in one process, with the plugin in its scheduler
+make up       # a cluster in one process, with the plugin in its scheduler; it begins again when the plugin changes
 ```
 
 In another terminal, with what `make up` prints:
@@ -264,7 +283,8 @@ is not asked. `scheduler.yaml` enables the plugin and gives it its arguments:
 
 ```
 make image BASE=<an image of Moorage> INDEX=<your package index>
-.venv/bin/moorage manifests --name $name --config scheduler.yaml --image $name:latest | kubectl apply -f -
+make manifests    # when the plugin or scheduler.yaml has changed
+kubectl apply -f manifests.yaml
 ```
 
 Pods go to it by `spec.schedulerName: $name`; all others stay with the cluster's own scheduler.
