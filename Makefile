@@ -68,7 +68,10 @@ test-scaffold: $(VENV)/.dev ## A new plugin's package passes its own tests where
 	$(PIP) wheel --no-deps --wheel-dir "$$folder" .; wheel=$$(echo "$$folder"/moorage-*.whl); \
 	$(PYTHON) -m venv "$$folder/fresh"; "$$folder/fresh/bin/pip" install --quiet --disable-pip-version-check "$$wheel"; \
 	"$$folder/fresh/bin/moorage" new plugin prefer-green --points all --into "$$folder"; \
-	$(MAKE) --no-print-directory -C "$$folder/prefer-green" test MOORAGE="$$wheel"
+	cp "$$folder/prefer-green/manifests.yaml" "$$folder/made.yaml"; \
+	$(MAKE) --no-print-directory -C "$$folder/prefer-green" test manifests MOORAGE="$$wheel"; \
+	cmp "$$folder/made.yaml" "$$folder/prefer-green/manifests.yaml"; \
+	cd "$$folder/prefer-green" && .venv/bin/moorage config validate scheduler.yaml
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .hypothesis dist build

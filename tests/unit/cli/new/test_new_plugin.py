@@ -8,11 +8,13 @@ import pytest
 import typer.testing
 
 from moorage.cli.main import app
+from moorage.cli.new.command import _points
 from moorage.cli.new.names import names
 from moorage.cli.new.package import POINTS, files
 from moorage.config import load_config
 from moorage.config.points import IN_TREE_POINTS, KnownPlugins
 from moorage.errors import InputError
+from moorage.values import yaml
 
 ROOT = Path(__file__).parents[4]
 
@@ -67,7 +69,7 @@ def test_points_go_by_any_spelling_in_the_order_a_pod_meets_them(tmp_path: Path)
 def packages(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A package for each point alone, and one with all of them."""
     folder = tmp_path_factory.mktemp("packages")
-    for number, points in enumerate([*([point] for point in POINTS), list(POINTS)]):
+    for number, points in enumerate([*(_points(point) for point in POINTS), list(POINTS)]):
         for path, text in files(names(f"plugin{number}"), points).items():
             # One suite of all of them: each its own test module.
             file = folder / path.replace("tests/test_plugin", f"tests/test_plugin{number}").replace(
@@ -110,6 +112,17 @@ def test_a_new_package_has_no_type_errors(packages: Path) -> None:
         "src/plugin13/plugin.py",
         "tests/test_plugin13.py",
     )
+
+
+def test_the_manifests_run_the_image_with_the_configuration_and_the_rights_it_needs() -> None:
+    made = files(names("prefer-green"), ["score"])
+    found = {one["kind"]: one for one in yaml.load_all(made["manifests.yaml"])}
+    container = found["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    assert container["image"] == "prefer-green:latest"
+    assert yaml.load(found["ConfigMap"]["data"]["config.yaml"]) == yaml.load(made["scheduler.yaml"])
+    assert {"apiGroups": [""], "resources": ["nodes"], "verbs": ["get", "list", "watch"]} in found["ClusterRole"][
+        "rules"
+    ]
 
 
 @pytest.mark.parametrize("number", range(len(POINTS) + 1))
