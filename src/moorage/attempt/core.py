@@ -26,7 +26,7 @@ from moorage.config.gates import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, QUEUED_P
 from moorage.engine import make_engine
 from moorage.framework.faults import Faults
 from moorage.framework.registry import Registry
-from moorage.queue import HintObserver, SchedulingQueue
+from moorage.queue import HintObserver, QueuedEntity, QueuedGroup, SchedulingQueue
 
 #: The plugin that turns groups of scheduling.x-k8s.io on.
 COSCHEDULING: Final = "Coscheduling"
@@ -51,12 +51,13 @@ class SchedulerCore:
         observe_hint: HintObserver | None = None,
         wake: Callable[[], None] = lambda: None,
         questions: int = MOST_ASKING,
-        queues_groups: bool = False,
+        groups_rest: bool = False,
     ) -> None:
         """`seed` is where all chance comes from. `wake` is called when the queue may have something to give that no
         event brought. With `puts_off` whoever drives the queue asks hints in slices (queue.work), else nobody waits.
-        At most `questions` pods wait for extenders at once. With `queues_groups` every group waits in the queue as one,
-        as those of 1.37 and of scheduling.x-k8s.io do anyway.
+        At most `questions` pods wait for extenders at once. With `groups_rest` every group is one in the queue,
+        whatever the version, a group that fits nowhere is not tried again before something happened that may help, and
+        people are told which member blocks it; without, all is as in kube-scheduler.
         """
         self.world = world
         groups = groups_of(config)
@@ -78,7 +79,8 @@ class SchedulerCore:
         self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
         self.queue = SchedulingQueue(
             profiles={
-                name: profile_hints(profile, asks=bool(config.extenders)) for name, profile in self.profiles.items()
+                name: profile_hints(profile, asks=bool(config.extenders), tells_siblings=not groups_rest)
+                for name, profile in self.profiles.items()
             },
             queue_sort=next(iter(self.profiles.values())).at("queueSort")[0].plugin,
             nominations=self.cluster.snapshot.nominations,
@@ -87,8 +89,10 @@ class SchedulerCore:
             max_backoff=config.pod_max_backoff_seconds,
             features=config.features,
             holds_groups=groups.is_active
-            and (queues_groups or groups.is_labelled or QUEUED_POD_GROUPS in config.features),
+            and (groups_rest or groups.is_labelled or QUEUED_POD_GROUPS in config.features),
             path_of=groups.path_of,
+            groups_rest=groups_rest,
+            least_backoff=self._least_backoff(),
             puts_off=puts_off,
             faults=self.faults,
             observe_hint=observe_hint,
@@ -138,6 +142,7 @@ class SchedulerCore:
             bindings=self.bindings,
             evictions=self.evictions,
             statuses=self.group_statuses,
+            explains=groups_rest,
             wake=wake,
         )
         self.attempts = Attempts(
@@ -169,6 +174,16 @@ class SchedulerCore:
     def start_plugins(self) -> None:
         """The cluster is known: call `start` of every plugin that has one."""
         self.background.start(self.plugins)
+
+    def _least_backoff(self) -> Callable[[QueuedEntity], float] | None:
+        """How long groups wait at least that did not fit, where a plugin says so (`group_backoff_seconds`)."""
+        by_profile = {
+            name: max((getattr(one, "group_backoff_seconds", 0.0) for one in profile.plugins.values()), default=0.0)
+            for name, profile in self.profiles.items()
+        }
+        if not any(by_profile.values()):
+            return None
+        return lambda queued: by_profile[queued.profile] if isinstance(queued, QueuedGroup) else 0.0
 
     async def wind_up(self, seconds: float) -> None:
         """Take questions back, let bindings on the wire finish, undo the others, and all of them when time is up."""

@@ -2,7 +2,7 @@
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moorage.attempt import reporting
 from moorage.attempt.binding import Bindings
@@ -13,7 +13,17 @@ from moorage.attempt.preempting import Evictions
 from moorage.attempt.world import Job, World
 from moorage.cluster import ClusterState
 from moorage.columns import PodGroups, PodInfo
-from moorage.engine import Engine, Failure, GroupAnswers, GroupOutcome, GroupQuestion, GroupWork, Placement
+from moorage.engine import (
+    Engine,
+    Failure,
+    GroupAnswers,
+    GroupOutcome,
+    GroupQuestion,
+    GroupVerdict,
+    GroupWork,
+    Placement,
+)
+from moorage.framework.status import Code, Status
 from moorage.queue import QueuedGroup, QueuedPod, SchedulingQueue
 
 logger = logging.getLogger(__name__)
@@ -46,8 +56,11 @@ class GroupAttempts:
         bindings: Bindings,
         evictions: Evictions,
         statuses: GroupStatusWriter,
+        explains: bool,
         wake: Callable[[], None],
     ) -> None:
+        """`explains`: members are told which one blocks the group; else what kube-scheduler tells them."""
+        self._explains = explains
         self._world = world
         self._cluster = cluster
         self._queue = queue
@@ -173,16 +186,41 @@ class GroupAttempts:
         for effect in outcome.effects:
             self._failures.make_room(effect)
         taken = self._take(outcome.members) if self._queue.holds_groups else outcome.members
+        words = self._words(outcome)
         for member, found in zip(outcome.members, taken, strict=True):
             queued, _ = attempt.members[member.pod.uid]
             placed = self._place(found)
+            if words and isinstance(placed, Failure) and member.pod.uid in outcome.bystanders:
+                placed = replace(placed, message=words, post_filter_message="")
             if isinstance(placed, Failure):
                 self._failures.handle(queued, placed, attempt.started)
             else:
                 self._bindings.start(queued, placed, attempt.started)
         for verdict in outcome.verdicts:
-            self._statuses.tell(verdict)
+            self._tell(verdict, outcome, words)
         self._return(attempt.entity, outcome)
+
+    def _words(self, outcome: GroupOutcome) -> str:
+        """Who blocks the group and why, as its members and the group itself are told."""
+        if not self._explains or outcome.status is None or outcome.blocking is None:
+            return ""
+        room = outcome.room_message
+        return f"{outcome.blocking.text}; {room}" if room else outcome.blocking.text
+
+    def _tell(self, verdict: GroupVerdict, outcome: GroupOutcome, words: str) -> None:
+        """The condition of a group; where people are told more, an event, too."""
+        status = verdict.status
+        if words and status is not None and status.code is not Code.ERROR:
+            verdict = GroupVerdict(verdict.group, Status(status.code, (words,)))
+        self._statuses.tell(verdict)
+        if self._explains:
+            profile = outcome.members[0].pod.spec.scheduler_name
+            example = outcome.members[0].pod
+            if verdict.status is None:
+                placed = sum(isinstance(one, Placement) for one in outcome.members)
+                self._world.record(reporting.group_scheduled(profile, verdict.group, example, placed))
+            else:
+                self._world.record(reporting.group_failed(profile, verdict.group, example, verdict.message))
 
     def _take(self, members: Sequence[Placement | Failure]) -> list[Placed | Failure]:
         """Take the places that were decided: all, before Permit is asked about any, so that none has to wait."""
@@ -196,7 +234,21 @@ class GroupAttempts:
 
     def _return(self, entity: QueuedGroup, outcome: GroupOutcome | None) -> None:
         if self._queue.holds_groups:
-            self._queue.return_group(entity, None if outcome is None else outcome.status)
+            if outcome is None:
+                self._queue.return_group(entity, None)
+            else:
+                self._queue.return_group(entity, outcome.status, self._in_the_way(outcome))
+
+    def _in_the_way(self, outcome: GroupOutcome) -> frozenset[str]:
+        """The plugins whose events may help: those that refused members, and those that hold the group together."""
+        refused = [one for one in outcome.members if isinstance(one, Failure)]
+        plugins = {name for one in refused for name in one.plugins}
+        if not plugins and not any(one.status is not None and one.status.plugin for one in outcome.verdicts):
+            return frozenset()
+        runner = self._engine.runners[outcome.members[0].pod.spec.scheduler_name]
+        compiled = runner.compiled
+        of_groups = (*compiled.feasibles, *compiled.placement_generators)
+        return frozenset((*plugins, *(one.name for one in of_groups)))
 
     def _let_go(self, attempt: _Attempt) -> None:
         """The group is gone, or the process stops: members that are still there wait for what comes next."""

@@ -1,7 +1,7 @@
 """What people are told about a pod, in kube-scheduler's words."""
 
 from moorage.attempt.world import WARNING, PodEvent
-from moorage.columns import PodInfo
+from moorage.columns import GroupInfo, PodInfo
 
 _NOTE_BYTES = 1024
 _CUT = " ..."
@@ -28,6 +28,17 @@ def gated(pod: PodInfo, plugin: str, reason: str) -> PodEvent:
 def held(pod: PodInfo, note: str) -> PodEvent:
     """A plugin holds the pod at Permit."""
     return PodEvent(pod.spec.scheduler_name, pod, "WaitingOnPermit", "Scheduling", shortened(note))
+
+
+def group_scheduled(profile: str, group: GroupInfo, example: PodInfo, count: int) -> PodEvent:
+    """Members of the group are on their way to their nodes."""
+    note = f"Placed {count} {'member' if count == 1 else 'members'}"
+    return PodEvent(profile, example, "Scheduled", "Scheduling", note, group=group)
+
+
+def group_failed(profile: str, group: GroupInfo, example: PodInfo, message: str) -> PodEvent:
+    """The group was not placed."""
+    return PodEvent(profile, example, "FailedScheduling", "Scheduling", shortened(message), kind=WARNING, group=group)
 
 
 def preempted(profile: str, victim: PodInfo, note: str) -> PodEvent:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, Protocol, TypeVar
 
-from moorage.columns import PodInfo
+from moorage.columns import GroupInfo, PodInfo
 from moorage.engine import Failure, GroupOutcome, Placement
 from moorage.engine.asking import Answer, Extender, Question
 from moorage.errors import MoorageError
@@ -40,6 +40,8 @@ class PodEvent:
     action: str
     note: str
     kind: str = NORMAL
+    #: The group it is about; None where it is about the pod.
+    group: GroupInfo | None = None
     #: Whether the same may happen again, so that it is counted rather than told each time.
     repeats: bool = True
 

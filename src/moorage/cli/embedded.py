@@ -113,7 +113,14 @@ def _unthrottled(path: Path) -> Path:
         "apiVersion": "kubescheduler.config.k8s.io/v1",
         "kind": "KubeSchedulerConfiguration",
         "clientConnection": {"qps": 5000, "burst": 5000},
-        "profiles": [{"plugins": {"multiPoint": {"enabled": [{"name": "StickyJob"}, {"name": "WarmSeats"}]}}}],
+        "profiles": [
+            {
+                "plugins": {
+                    "multiPoint": {"enabled": [{"name": "StickyJob"}, {"name": "WarmSeats"}, {"name": "Coscheduling"}]},
+                    "queueSort": {"disabled": [{"name": "Coscheduling"}]},
+                }
+            }
+        ],
     }
     path.write_text(json.dumps(settings))
     return path

@@ -2,21 +2,28 @@
 
 from typing import Any, Final
 
-from moorage.framework.events import Action, EventHint, on
+from moorage.framework.events import Action, ClusterEvent, EventHint, Resource, on
+from moorage.framework.grouping import PlacementFeasible
 from moorage.framework.kinds import kinds_read
 from moorage.framework.profile import Profile
 from moorage.framework.registrations import registrations_of
 from moorage.queue import ALL_EVENTS, EXTENDER, ProfileHints
 
 #: A plugin can only keep a pod waiting from one of these points; of others no event need be known.
-_REJECTING_POINTS: Final = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit")
+_REJECTING_POINTS: Final = ("preEnqueue", "preFilter", "filter", "postFilter", "reserve", "permit", "placementGenerate")
+
+_SIBLING: Final = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
 
 
-def profile_hints(profile: Profile, *, asks: bool = False) -> ProfileHints:
+def profile_hints(profile: Profile, *, asks: bool = False, tells_siblings: bool = True) -> ProfileHints:
     """The registrations of a profile's plugins, in the order in which pods meet them, and of extenders if it `asks`
-    any. Raises InputError."""
+    any. Without `tells_siblings` the queue itself lets members of a group know of each other. Raises InputError."""
     rejecting = {one.name: one.plugin for point in _REJECTING_POINTS for one in profile.at(point)}
     registrations = {name: _registrations(name, plugin) for name, plugin in rejecting.items()}
+    if not tells_siblings:
+        for name, said in registrations.items():
+            if said is not None and isinstance(rejecting[name], PlacementFeasible):
+                registrations[name] = tuple(one for one in said if one.event != _SIBLING)
     if asks:
         registrations[EXTENDER] = None
     return ProfileHints(

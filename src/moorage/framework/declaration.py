@@ -89,14 +89,14 @@ def plugin_name(plugin: type) -> str:
 
 
 def served_points(plugin: type) -> frozenset[str]:
-    """The extension points whose methods the class has.
+    """The extension points whose methods the class has, and those (`nominal_points`) that it may be named at only.
 
     Those that it serves only where a feature is on (`points_by_feature`) are left out.
     """
     served = {point for point, contracts in POINTS.items() if any(_has_methods(plugin, one) for one in contracts)}
     by_feature: Mapping[str, Iterable[str]] = getattr(plugin, "points_by_feature", {})
     gated = {point for points in by_feature.values() for point in points}
-    return frozenset(served - gated)
+    return frozenset(served - gated | set(getattr(plugin, "nominal_points", ())))
 
 
 def _made_by(factory: Factory) -> type:

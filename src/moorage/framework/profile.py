@@ -31,4 +31,5 @@ class Profile:
 
     def at(self, point: str) -> list[Named]:
         """The plugins at an extension point, in running order."""
-        return [Named(name, self.plugins[name]) for name in self.points.get(point, ())]
+        named = [Named(name, self.plugins[name]) for name in self.points.get(point, ())]
+        return [one for one in named if point not in getattr(one.plugin, "nominal_points", ())]

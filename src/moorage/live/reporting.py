@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from moorage.attempt.world import PodEvent
 from moorage.kube.lanes import Lanes
 from moorage.kube.recorder import EventRecorder
-from moorage.objects import ObjectReference
+from moorage.objects import KubeObject, ObjectReference
 
 _CAPACITY = 20_000
 """Events that wait to be written, at most: binds go first, so in a burst many wait."""
@@ -25,10 +25,11 @@ class Reporter:
 
     def record(self, event: PodEvent) -> None:
         """Have the event written, in its time."""
-        meta = event.pod.pod.metadata
+        item: KubeObject = event.pod.pod if event.group is None else event.group.item
+        meta = item.metadata
         regarding = ObjectReference(
-            api_version="v1",
-            kind="Pod",
+            api_version=item.API_VERSION,
+            kind=item.KIND,
             namespace=meta.namespace,
             name=meta.name,
             uid=meta.uid,

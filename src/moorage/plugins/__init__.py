@@ -6,7 +6,7 @@ Plugins never import each other.
 from moorage.plugins.default_binder import DefaultBinder
 from moorage.plugins.default_preemption import DefaultPreemption
 from moorage.plugins.dynamic_resources import DynamicResources
-from moorage.plugins.gang_scheduling import GangScheduling
+from moorage.plugins.gangs import Coscheduling, GangScheduling
 from moorage.plugins.image_locality import ImageLocality
 from moorage.plugins.inter_pod_affinity import InterPodAffinity
 from moorage.plugins.node_affinity import NodeAffinity
@@ -52,11 +52,12 @@ DEFAULT_PLUGINS: tuple[type, ...] = (
 )
 
 #: Known by name; they run where a configuration enables them.
-OWN_PLUGINS: tuple[type, ...] = (StickyJobPlugin, WarmSeats)
+OWN_PLUGINS: tuple[type, ...] = (StickyJobPlugin, WarmSeats, Coscheduling)
 
 __all__ = [
     "DEFAULT_PLUGINS",
     "OWN_PLUGINS",
+    "Coscheduling",
     "DefaultBinder",
     "DefaultPreemption",
     "DynamicResources",

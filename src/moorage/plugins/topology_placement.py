@@ -5,10 +5,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from moorage.columns import GroupInfo, PodInfo, Rows
+from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.grouping import Assignment, Domain
 from moorage.framework.handle import Handle
 from moorage.framework.points import MAX_SCORE
 from moorage.framework.status import Status, error
+from moorage.objects import Node
 
 
 class TopologyPlacementGenerator:
@@ -16,6 +18,14 @@ class TopologyPlacementGenerator:
 
     def __init__(self, _args: object, handle: Handle) -> None:
         self._snapshot = handle.snapshot
+
+    def events_to_register(self) -> Sequence[EventHint]:
+        """Domains are those of the nodes there are."""
+        return (on(Resource.NODE, Action.ADD | Action.UPDATE_NODE_LABEL, self._after_node),)
+
+    def _after_node(self, pod: PodInfo, _old: Node | None, new: Node | None) -> Hint:
+        chain = self._snapshot.groups.chain(self._snapshot.groups.path_of(pod))
+        return Hint.QUEUE if new is not None and any(one.topology_required for one in chain) else Hint.SKIP
 
     def generate_placements(self, group: GroupInfo, rows: Rows) -> Sequence[Domain] | Status:
         """Nodes without the label are in none. Members that are scheduled already fix the value."""

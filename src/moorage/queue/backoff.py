@@ -19,13 +19,23 @@ class BackoffQueue:
     """backoffQ: rejected pods, which an idle scheduler may take early, and pods whose cycle broke, which wait."""
 
     def __init__(
-        self, order: QueueOrder, now: Callable[[], float], *, initial: float, maximum: float, by_second: bool = True
+        self,
+        order: QueueOrder,
+        now: Callable[[], float],
+        *,
+        initial: float,
+        maximum: float,
+        by_second: bool = True,
+        least: Callable[[QueuedEntity], float] | None = None,
     ) -> None:
-        """`by_second`: back-off is kept to whole seconds, so that what ends in the same one leaves together."""
+        """`least`: what something waits at least. `by_second`: back-off is kept to whole seconds, so that what ends in
+        the same one leaves together.
+        """
         self._now = now
         self._by_second = by_second
         self._initial = initial
         self._maximum = maximum
+        self._least = least
         self._rejected = (
             PodHeap(
                 lambda queued: (self.expiry(queued), order.of(queued)),
@@ -94,7 +104,10 @@ class BackoffQueue:
         if not failures or not self._maximum:
             return -math.inf
         if queued.backoff_expiry is None:
-            queued.backoff_expiry = self._aligned(queued.timestamp + self.duration(failures, len(queued.members)))
+            seconds = self.duration(failures, len(queued.members))
+            if self._least is not None:
+                seconds = max(seconds, self._least(queued))
+            queued.backoff_expiry = self._aligned(queued.timestamp + seconds)
         return queued.backoff_expiry
 
     def duration(self, failures: int, pods: int = 1) -> float:

@@ -9,7 +9,7 @@ from moorage.framework.answers import broken, verdict
 from moorage.framework.faults import Faults
 from moorage.queue.counts import QueueCounts
 from moorage.queue.hints import PreEnqueueFunction, ProfileHints
-from moorage.queue.record import QueuedEntity, QueuedPod
+from moorage.queue.record import QueuedEntity, QueuedGroup, QueuedPod
 
 _POINT: Final = "PreEnqueue"
 
@@ -21,9 +21,18 @@ class Gates:
     """The PreEnqueue plugins of each profile."""
 
     def __init__(
-        self, profiles: Mapping[str, ProfileHints], counts: QueueCounts, faults: Faults, tell: TellGate | None = None
+        self,
+        profiles: Mapping[str, ProfileHints],
+        counts: QueueCounts,
+        faults: Faults,
+        tell: TellGate | None = None,
+        *,
+        asks_all: bool = True,
     ) -> None:
-        """`tell` hears who keeps a pod out and why, once for each change of that."""
+        """`tell` hears who keeps a pod out and why, once for each change of that. With `asks_all` every member of a
+        group is asked about, and the last one counts that is kept out; without, the first ends it.
+        """
+        self._asks_all = asks_all
         self._tell = tell
         self._plugins = {name: dict(profile.pre_enqueue) for name, profile in profiles.items()}
         self._counts = counts
@@ -34,11 +43,23 @@ class Gates:
 
         It must be in no queue: its marks decide where events find it.
         """
-        kept_out = [member.gating_plugin for member in queued.members if not self._admit_pod(member)]
-        queued.gating_plugin = kept_out[-1] if kept_out else ""
-        if kept_out:
+        gating_plugin = ""
+        for member in queued.members:
+            if not self._admit_pod(member):
+                gating_plugin = member.gating_plugin
+                if not self._asks_all:
+                    break
+        queued.gating_plugin = gating_plugin
+        if gating_plugin:
             queued.was_flushed = False
-        return not kept_out
+        return not gating_plugin
+
+    def admit_joined(self, queued: QueuedGroup, member: QueuedPod) -> bool:
+        """Ask about a member that joins a group whose others were let in already."""
+        if not self._admit_pod(member):
+            queued.gating_plugin = member.gating_plugin
+            queued.was_flushed = False
+        return not queued.gating_plugin
 
     def _admit_pod(self, queued: QueuedPod) -> bool:
         """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated."""

@@ -12,7 +12,7 @@ from moorage.framework.status import Status
 from moorage.queue.hints import Requeue
 from moorage.queue.moves import SCHEDULE_ATTEMPT_FAILURE
 from moorage.queue.places import Places
-from moorage.queue.record import Place, QueuedGroup, QueuedPod
+from moorage.queue.record import NO_PLUGINS, Place, QueuedGroup, QueuedPod
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,11 +29,22 @@ class Groups:
     """The groups there are, and their pods that wait outside of the queues."""
 
     def __init__(
-        self, places: Places, now: Callable[[], float], path_of: Callable[[PodInfo], str], *, added: str, updated: str
+        self,
+        places: Places,
+        now: Callable[[], float],
+        path_of: Callable[[PodInfo], str],
+        *,
+        added: str,
+        updated: str,
+        rest: bool = False,
     ) -> None:
         """`path_of` says which group a pod is in. `added` and `updated` are what the comings and changes of pods are
-        called where they move something.
+        called where they move something. With `rest` a group that fits nowhere waits for an event; else it is tried
+        again after each back-off, as kube-scheduler does.
         """
+        self._rest = rest
+        #: Groups in flight for whose members something happened that may help.
+        self._missed: set[str] = set()
         self._places = places
         self._now = now
         self._path_of = path_of
@@ -103,11 +114,25 @@ class Groups:
             entity, verdict = taken
             assert isinstance(entity, QueuedGroup)
             entity.add(member)
-            self._places.requeue(entity, verdict, self._added)
+            if self._rest and verdict is Requeue.IMMEDIATELY:
+                self._places.put_back(entity, member, self._added)
+            else:
+                # One more member may be what a group waited for that rests.
+                may_help = self._rest and verdict is Requeue.SKIP
+                self._places.requeue(entity, Requeue.AFTER_BACKOFF if may_help else verdict, self._added)
         elif root in self._in_flight:
             self._pending.setdefault(path, {})[member.key] = member
         else:
-            self._places.admit_active(self._make(root, member), self._added)
+            entity = self._make(root, member)
+            if self._rest and (member.consecutive_errors or member.unschedulable_count):
+                # It comes back alone: it was not bound.
+                entity.consecutive_errors, entity.unschedulable_count = (
+                    member.consecutive_errors,
+                    member.unschedulable_count,
+                )
+                self._places.requeue(entity, Requeue.AFTER_BACKOFF, self._added)
+            else:
+                self._places.admit_active(entity, self._added)
 
     def outside(self, pod: PodInfo) -> QueuedPod | None:
         """The pod, if it is incomplete, or its group is being tried."""
@@ -144,12 +169,23 @@ class Groups:
         """The group is being tried: its pods gather outside until `come_back`."""
         self._in_flight.add(entity.root)
 
-    def come_back(self, entity: QueuedGroup, status: Status | None) -> Place | None:
-        """The group was tried, and came out with that status; the pods that got no node are back already.
+    def missed(self, pod: PodInfo) -> None:
+        """Something happened while the pod was in flight that may help it."""
+        root = self.root_of(pod)
+        if root is not None:
+            self._missed.add(root)
+
+    def come_back(
+        self, entity: QueuedGroup, status: Status | None, plugins: frozenset[str] = NO_PLUGINS
+    ) -> Place | None:
+        """The group was tried, and came out with that status; the pods that got no node are back already. `plugins`
+        are those that stood in the way.
 
         Answers where they wait; None if none does.
         """
         self._in_flight.discard(entity.root)
+        missed = entity.root in self._missed
+        self._missed.discard(entity.root)
         paths = [path for path in self._pending if self._root_of(path) == entity.root]
         members = [member for path in paths for member in self._pending.pop(path).values()]
         if not members:
@@ -158,9 +194,17 @@ class Groups:
         again = any(member.pod.uid in tried for member in members)
         self._count(entity, status, keeps_time=again)
         entity.queued = sorted(members, key=QueuedGroup.order)
+        entity.examples = None
         entity.pod = _standing_for(entity.queued[0].pod, self._known[entity.root].priority)
         succeeded = status is None or status.is_success
         verdict = Requeue.IMMEDIATELY if succeeded else Requeue.AFTER_BACKOFF
+        if self._rest and plugins and (succeeded or (status is not None and status.is_rejection)):
+            entity.unschedulable_plugins = plugins
+            verdict = Requeue.AFTER_BACKOFF if missed else Requeue.SKIP
+            if succeeded:
+                entity.unschedulable_count = 1
+        elif self._rest:
+            entity.unschedulable_plugins = NO_PLUGINS
         return self._places.requeue(entity, verdict, SCHEDULE_ATTEMPT_FAILURE)
 
     def _count(self, entity: QueuedGroup, status: Status | None, *, keeps_time: bool) -> None:

@@ -14,7 +14,7 @@ from moorage.framework.events import Action, ClusterEvent, EventHint, Hint, Hint
 from moorage.framework.faults import Faults
 from moorage.framework.status import Status
 from moorage.queue.moves import ObjectEvent, event_label
-from moorage.queue.record import QueuedEntity, QueuedPod
+from moorage.queue.record import QueuedEntity, QueuedGroup, QueuedPod
 from moorage.queue.unschedulable import Holder
 
 #: The point at which faults are told.
@@ -141,13 +141,33 @@ class HintBook:
     def judge(self, queued: QueuedEntity, happened: ObjectEvent) -> Requeue:
         """The best that this event means for a pod, or for any member of a group."""
         verdict = Requeue.SKIP
-        for member in queued.members:
+        members = queued.members
+        if isinstance(queued, QueuedGroup) and queued.unschedulable_plugins:
+            members = self._examples(queued)
+        for member in members:
             answer = self._judge_pod(member, happened)
             if answer is Requeue.IMMEDIATELY:
                 return answer
             if answer is Requeue.AFTER_BACKOFF:
                 verdict = answer
         return verdict
+
+    def _examples(self, group: QueuedGroup) -> list[QueuedPod]:
+        """Of a group that rests: one member for all that are alike and were refused by the same plugins; and one for
+        the plugins that refused the group as a whole."""
+        if group.examples is None:
+            found: dict[Hashable, QueuedPod] = {}
+            for member in group.queued:
+                if member.rejecting_plugins:
+                    pod = member.pod
+                    key = (pod.pod_class, pod.label_group, pod.affinity_class, member.rejecting_plugins)
+                    alike = key if not pod.spec.volumes and not pod.spec.resource_claims else member.key
+                    found.setdefault(alike, member)
+            by_members = frozenset(name for one in found.values() for name in one.rejecting_plugins)
+            as_whole = QueuedPod(group.queued[0].pod, group.timestamp)
+            as_whole.unschedulable_plugins = group.unschedulable_plugins - by_members
+            group.examples = [*found.values(), as_whole] if as_whole.unschedulable_plugins else list(found.values())
+        return group.examples
 
     def _judge_pod(self, queued: QueuedPod, happened: ObjectEvent) -> Requeue:
         """Ask the plugins that rejected the pod whether this event may have changed their mind."""

@@ -7,7 +7,7 @@ from moorage.queue.backoff import BackoffQueue
 from moorage.queue.counts import QueueCounts
 from moorage.queue.gating import Gates
 from moorage.queue.hints import Requeue
-from moorage.queue.record import Place, QueuedEntity
+from moorage.queue.record import Place, QueuedEntity, QueuedGroup, QueuedPod
 from moorage.queue.unschedulable import UnschedulablePods
 
 
@@ -97,6 +97,13 @@ class Places:
         self.backoff.push(queued)
         self._counts.entered(Place.BACKOFF, label)
         return Place.BACKOFF
+
+    def put_back(self, queued: QueuedGroup, joined: QueuedPod, label: str) -> None:
+        """Make a group ready again that was, and that a pod has joined, gates permitting."""
+        if self._gates.admit_joined(queued, joined):
+            self.active.push(queued)
+        else:
+            self._enter_unschedulable(queued, label)
 
     def leave_backoff(self, queued: QueuedEntity, label: str) -> Place:
         """Make ready to be tried what comes from back-off."""

@@ -33,7 +33,7 @@ from moorage.queue.moves import (
     event_label,
 )
 from moorage.queue.places import Places
-from moorage.queue.record import Place, QueuedEntity, QueuedGroup, QueuedPod
+from moorage.queue.record import NO_PLUGINS, Place, QueuedEntity, QueuedGroup, QueuedPod
 from moorage.queue.unschedulable import UnschedulablePods
 
 #: Pods moved between two looks at the clock.
@@ -63,6 +63,8 @@ class SchedulingQueue:
         features: Features = DEFAULT_FEATURES,
         holds_groups: bool = False,
         path_of: Callable[[PodInfo], str] = native_path,
+        groups_rest: bool = False,
+        least_backoff: Callable[[QueuedEntity], float] | None = None,
         puts_off: bool = False,
         faults: Faults | None = None,
         observe_hint: HintObserver | None = None,
@@ -71,7 +73,9 @@ class SchedulingQueue:
         """`profiles` by scheduler name. With `puts_off` hints are asked by `work`, in slices; else at once.
 
         With `holds_groups` members of pod groups wait with their group, and `pop_entity` gives them together;
-        `path_of` says which group a pod is in, "" for none.
+        `path_of` says which group a pod is in, "" for none. With `groups_rest` a group that fits nowhere is tried again
+        when something happened that may help, as a pod is; else after each back-off, as kube-scheduler does.
+        `least_backoff` is how long something waits at least after a refusal.
         """
         self.faults = faults or Faults()
         order = QueueOrder(queue_sort, self.faults)
@@ -84,7 +88,7 @@ class SchedulingQueue:
         self._pods_are = pod_resources(features)
         self._pod_added = ClusterEvent(self._pods_are.other, Action.ADD)
         #: Whether a pod that is added is an event for others.
-        self.tells_of_pods = (
+        self.tells_of_pods = not groups_rest and (
             holds_groups
             or GANG_SCHEDULING in features
             or (QUEUED_POD_GROUPS in features and GENERIC_WORKLOAD in features)
@@ -97,12 +101,17 @@ class SchedulingQueue:
         self._cycle = 0
         self.counts = QueueCounts()
         self._hints = HintBook(profiles, now, features=features, faults=self.faults, observe=observe_hint)
-        gates = Gates(profiles, self.counts, self.faults, tell_gate)
+        gates = Gates(profiles, self.counts, self.faults, tell_gate, asks_all=not groups_rest)
         self._active = ActiveQueue(order)
         #: When nothing else is ready, rejected pods are tried before their back-off is over.
         self._pop_from_backoff = SCHEDULER_POP_FROM_BACKOFF_Q in features
         self._backoff = BackoffQueue(
-            order, now, initial=initial_backoff, maximum=max_backoff, by_second=self._pop_from_backoff
+            order,
+            now,
+            initial=initial_backoff,
+            maximum=max_backoff,
+            by_second=self._pop_from_backoff,
+            least=least_backoff,
         )
         self._unschedulable = UnschedulablePods(self._hints.likeness)
         self._puts_off = puts_off
@@ -122,10 +131,18 @@ class SchedulingQueue:
             gates_first=self._pop_from_backoff,
         )
         self._groups = (
-            Groups(self._places, now, path_of, added=event_label(self._pod_added), updated=self._updated)
+            Groups(
+                self._places,
+                now,
+                path_of,
+                added=event_label(self._pod_added),
+                updated=self._updated,
+                rest=groups_rest,
+            )
             if holds_groups
             else None
         )
+        self._groups_rest = groups_rest and holds_groups
 
     # Pods come, change and go.
 
@@ -225,8 +242,10 @@ class SchedulingQueue:
             queued.pod = pod
         uid = queued.pod.uid
         if self._groups is not None and self._path_of(queued.pod):
-            self._in_flight.done(uid)
             self._count_failure(queued, unschedulable_plugins, pending_plugins)
+            if self._groups_rest and self._has_missed(queued):
+                self._groups.missed(queued.pod)
+            self._in_flight.done(uid)
             self._groups.add(queued)
             found = self.find(self._groups.root_of(queued.pod) or "")
             return found[0] if found else None
@@ -234,13 +253,16 @@ class SchedulingQueue:
         self._in_flight.done(uid)
         return place
 
-    def return_group(self, group: QueuedGroup, status: Status | None) -> Place | None:
+    def return_group(
+        self, group: QueuedGroup, status: Status | None, plugins: frozenset[str] = NO_PLUGINS
+    ) -> Place | None:
         """Bring back a popped group, after those of its pods that got no node. `status` is how its cycle came out.
 
-        A success lets the pods that are left be tried again at once. Answers where they wait, None if none is left.
+        `plugins` are those that stood in the way: where groups rest, theirs are the events that help. Where they do not
+        a success lets the pods that are left be tried again at once. Answers where they wait, None if none is left.
         """
         assert self._groups is not None, "groups are not held"
-        return self._groups.come_back(group, status)
+        return self._groups.come_back(group, status, plugins)
 
     def done(self, uid: str) -> None:
         """A popped pod will not come back, or its binding has begun: events no longer concern it."""
@@ -476,6 +498,13 @@ class SchedulingQueue:
             return Requeue.AFTER_BACKOFF
         events = self._in_flight.events_since_departure(queued.pod.uid)
         return Requeue.AFTER_BACKOFF if events is None else self._hints.judge_all(queued, events)
+
+    def _has_missed(self, queued: QueuedPod) -> bool:
+        """Whether something happened, while the pod was in flight, that may help it."""
+        if not queued.rejecting_plugins:
+            return False
+        events = self._in_flight.events_since_departure(queued.pod.uid)
+        return events is None or self._hints.judge_all(queued, events) is not Requeue.SKIP
 
     def _wake(self, queued: QueuedEntity, happened: ObjectEvent, verdict: Requeue) -> bool:
         """An event helps an unschedulable pod. Whether it may be tried now; a gate may hold it back."""

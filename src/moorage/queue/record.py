@@ -96,6 +96,8 @@ class QueuedGroup(QueuedEntity):
     #: The path of the PodGroup, or of the topmost CompositePodGroup: `podgroups/namespace/name`.
     root: str = ""
     queued: list[QueuedPod] = field(default_factory=list)
+    #: Members to ask hints about, one for all that are alike; None while that is not worked out.
+    examples: list[QueuedPod] | None = None
 
     def __post_init__(self) -> None:
         self.key = self.root
@@ -109,17 +111,20 @@ class QueuedGroup(QueuedEntity):
     def add(self, member: QueuedPod) -> None:
         """A pod joins."""
         insort(self.queued, member, key=self.order)
+        self.examples = None
 
     def take(self, uid: str) -> QueuedPod | None:
         """A pod leaves. None if it is no member."""
         found = next((member for member in self.queued if member.pod.uid == uid), None)
         if found is not None:
             self.queued.remove(found)
+            self.examples = None
         return found
 
     def sort(self) -> None:
         """Members have changed."""
         self.queued.sort(key=self.order)
+        self.examples = None
 
     @staticmethod
     def order(member: QueuedPod) -> tuple[int, int, float, str]:

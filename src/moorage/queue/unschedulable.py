@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator
 from dataclasses import dataclass, field
 
 from moorage.columns import PodInfo
-from moorage.queue.record import QueuedEntity
+from moorage.queue.record import QueuedEntity, QueuedGroup
 
 #: (scheduler name, plugin name)
 Holder = tuple[str, str]
@@ -132,11 +132,11 @@ class UnschedulablePods:
 
 def _is_single(queued: QueuedEntity) -> bool:
     """A plugin that only waits, and one that gates, are weighed against the others: that is asked pod by pod."""
-    return bool(queued.pending_plugins) or queued.is_gated
+    return isinstance(queued, QueuedGroup) or bool(queued.pending_plugins) or queued.is_gated
 
 
 def _holders(queued: QueuedEntity) -> list[Holder]:
     profile = queued.profile
     if queued.is_gated:
-        return sorted({(member.profile, queued.gating_plugin) for member in queued.members})
+        return [(profile, queued.gating_plugin)]
     return [(profile, plugin) for plugin in sorted(queued.rejecting_plugins)]

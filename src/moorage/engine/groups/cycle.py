@@ -24,6 +24,7 @@ from moorage.engine.groups.outcome import (
     GroupVerdict,
     GroupWork,
     appended,
+    blocking_of,
 )
 from moorage.engine.groups.placing import Results, TreePlacing, placed_in
 from moorage.engine.groups.trial import Asked, Trials
@@ -101,12 +102,26 @@ class GroupCycle:
             is_waiting=status is not None and answer.status.code is Code.SUCCESS,
             next_start=trials.next_start,
         )
+        if status is not None:
+            self._explain(outcome, results, answer)
         if answer.victims:
             outcome.evictions.append((None, Nomination("cluster", answer.victims)))
         for path, members in self._work.members.items():
             told = _Members(results[path], untold[path], answer.nominations, is_waiting=outcome.is_waiting)
             outcome.members += [told.of(pod) for pod in members]
         return outcome
+
+    def _explain(self, outcome: GroupOutcome, results: Results, answer: PodGroupPostFilterAnswer) -> None:
+        for path, members in self._work.members.items():
+            result = results[path]
+            scheduled = len(self._groups.members(path).scheduled)
+            blocking = blocking_of(result.group, result.outcomes, len(members), scheduled)
+            if blocking is not None:
+                outcome.blocking = blocking
+                break
+        outcome.room_message = answer.status.message
+        failed = {one.pod.uid for result in results.values() for one in result.outcomes if isinstance(one, Failure)}
+        outcome.bystanders = frozenset(pod.uid for pod in self._work.pods if pod.uid not in failed)
 
     def _complete(self, results: Results, group: GroupInfo, parent: GroupResult | None) -> None:
         """Groups that were not reached, or whose parent does not fit, share its fate."""

@@ -92,6 +92,26 @@ class GroupVerdict:
         return "" if self.status is None else self.status.message
 
 
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """The member that a group did not get past."""
+
+    pod: PodInfo
+    #: Its own words.
+    message: str
+    #: How many of how many members would fit, and how many are needed.
+    fitting: int
+    members: int
+    wanted: int
+
+    @property
+    def text(self) -> str:
+        """All of it in a line."""
+        message = self.message if self.message.endswith(".") else f"{self.message}."
+        needed = f", {self.wanted} are needed" if self.wanted != self.members else ""
+        return f"pod {self.pod.key} blocks its group: {message} {self.fitting} of {self.members} would fit{needed}"
+
+
 @dataclass(slots=True, eq=False)
 class GroupOutcome:
     """An attempt at a group."""
@@ -110,6 +130,11 @@ class GroupOutcome:
     effects: list[Callable[[], Coroutine[Any, Any, None]]] = field(default_factory=list)
     is_waiting: bool = False
     next_start: int | None = None
+    #: Where it was refused: who stands in the way, and what was said of making room.
+    blocking: Blocking | None = None
+    room_message: str = ""
+    #: The members (uid) that are refused for the sake of others.
+    bystanders: frozenset[str] = frozenset()
 
     @property
     def is_error(self) -> bool:
@@ -130,3 +155,15 @@ def quoted(status: Status) -> str:
 def appended(status: Status, reason: str) -> Status:
     """The status with one more reason."""
     return replace(status, reasons=(*status.reasons, reason))
+
+
+def blocking_of(
+    group: GroupInfo, outcomes: Sequence[Placement | Failure], members: int, scheduled: int
+) -> Blocking | None:
+    """The first member that found no node."""
+    failed = next((one for one in outcomes if isinstance(one, Failure)), None)
+    if failed is None:
+        return None
+    fitting = sum(isinstance(one, Placement) for one in outcomes)
+    wanted = members if group.min_count is None else max(0, group.min_count - scheduled)
+    return Blocking(failed.pod, failed.full_message, fitting, members, wanted)

@@ -20,6 +20,7 @@ from moorage.engine.groups.outcome import (
     GroupVerdict,
     GroupWork,
     appended,
+    blocking_of,
     quoted,
     refused,
 )
@@ -102,7 +103,7 @@ class PodByPodCycle:
             else:
                 found.status = appended(found.status, answer.status.message)
         members = [self._told(found, place, pod) for place, pod in enumerate(self._members)]
-        return GroupOutcome(
+        outcome = GroupOutcome(
             self._root,
             found.status,
             members,
@@ -113,6 +114,12 @@ class PodByPodCycle:
             is_waiting=found.is_waiting,
             next_start=trials.next_start,
         )
+        if found.status is not None:
+            scheduled = len(trials.snapshot.groups.members(self._root.path).scheduled)
+            outcome.blocking = blocking_of(self._root, found.outcomes, len(self._members), scheduled)
+            failed = {one.pod.uid for one in found.outcomes if isinstance(one, Failure)}
+            outcome.bystanders = frozenset(pod.uid for pod in self._members if pod.uid not in failed)
+        return outcome
 
     # ------------------------------------------------------------------------------------------------------- trying
 
