@@ -4,16 +4,14 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.apiserver import media, status
+from moorage.apiserver.answering import Answering
 from moorage.apiserver.auth import Authenticator
 from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.kinds import READ_WRITE_VERBS, SUBRESOURCE_VERBS
-from moorage.apiserver.operation import Operation
 from moorage.apiserver.patch.patching import patch_object
-from moorage.apiserver.presenting import Presenter
-from moorage.apiserver.registry import Registry, Resource
+from moorage.apiserver.registry import Operation, Registry, Resource
 from moorage.apiserver.requests import Request, Target, parse_path
 from moorage.apiserver.responses import Response
-from moorage.apiserver.store import Item
 from moorage.apiserver.subresources import REVIEWS, SUBRESOURCES, binding, reviews
 from moorage.apiserver.verbs import bodies
 from moorage.apiserver.verbs.create import create
@@ -25,12 +23,11 @@ from moorage.apiserver.verbs.watch import Watch
 Json = dict[str, Any]
 
 
-class Api:
+class Api(Answering):
     """The API, whole: resources, discovery, health."""
 
     def __init__(self, registry: Registry, authenticator: Authenticator, release: str) -> None:
-        self.registry = registry
-        self.authenticator = authenticator
+        super().__init__(registry, authenticator)
         self.discovery = Discovery(registry, release)
 
     def answer(self, request: Request) -> Response | Watch:
@@ -56,30 +53,6 @@ class Api:
         if kind.is_namespaced and not target.namespace and (target.name or verb == "create"):
             raise status.no_such_path()
         return _VERBS[verb](self, resource, target, request)
-
-    def presenter(self, resource: Resource, request: Request) -> Presenter:
-        """Writes answers in the form the client asked for."""
-        return Presenter(self.registry, resource, request.answer, request.query.get("includeObject", ""))
-
-    def operation(self, resource: Resource, target: Target, request: Request) -> Operation:
-        """A write about to happen."""
-        return Operation(
-            self.registry,
-            resource,
-            target.namespace,
-            request.user,
-            name=target.name,
-            subresource=target.subresource,
-            is_dry_run=request.is_dry_run,
-            field_validation=_field_validation(request),
-            field_manager=request.query.get("fieldManager", ""),
-            warnings=request.warnings,
-        )
-
-    def written(self, item: Item, resource: Resource, request: Request, code: int = 200) -> Response:
-        """The answer to a write."""
-        presenter = self.presenter(resource, request)
-        return Response(code, presenter.one(item), presenter.content_type, is_write=True)
 
     def get(self, resource: Resource, target: Target, request: Request) -> Response:
         """One object."""
@@ -189,15 +162,6 @@ def _namespace(resource: Resource, target: Target) -> str | None:
     if resource.kind.is_namespaced:
         return target.namespace or None
     return None
-
-
-def _field_validation(request: Request) -> str:
-    value = request.query.get("fieldValidation", "")
-    if value not in ("", "Strict", "Warn", "Ignore"):
-        raise status.bad_request(
-            f'fieldValidation: Unsupported value: "{value}": supported values: "Ignore", "Strict", "Warn"'
-        )
-    return value
 
 
 _METHODS = {"POST": "create", "PUT": "update", "PATCH": "patch", "DELETE": "delete"}

@@ -5,8 +5,7 @@ from typing import Any
 from moorage.apiserver.admission.namespaces import AT_START
 from moorage.apiserver.admission.priority import DESCRIPTIONS, SYSTEM_CLASSES
 from moorage.apiserver.auth import ADMIN_GROUP, User
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.registry import Registry
+from moorage.apiserver.registry import Operation, Registry
 from moorage.apiserver.verbs.create import create
 
 Json = dict[str, Any]

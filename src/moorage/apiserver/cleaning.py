@@ -7,11 +7,9 @@ from typing import Any
 
 from moorage.apiserver.auth import ADMIN_GROUP, User
 from moorage.apiserver.crd.definitions import CLEANUP
-from moorage.apiserver.history import Follower
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.registry import Registry, Resource
+from moorage.apiserver.history import Follower, Item
+from moorage.apiserver.registry import Operation, Registry, Resource
 from moorage.apiserver.status import StatusError
-from moorage.apiserver.store import Item
 from moorage.apiserver.subresources.namespaces import finalize
 from moorage.apiserver.verbs.delete import DeleteOptions, delete
 from moorage.apiserver.verbs.update import change

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from moorage.apiserver import status
-from moorage.apiserver.store import Item
+from moorage.apiserver.history import Item
 from moorage.errors import InputError
 
 _FORMAT = "1"

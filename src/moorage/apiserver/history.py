@@ -1,12 +1,44 @@
-"""The changes of one collection in order, and those who follow them."""
+"""Objects at one revision, the changes of one collection in order, and those who follow them."""
 
 from bisect import bisect_right
 from collections import deque
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import Any
 
-if TYPE_CHECKING:
-    from moorage.apiserver.store import Item, Key
+import msgspec
+
+Json = dict[str, Any]
+Key = tuple[str, str]
+
+_decoder = msgspec.json.Decoder()
+#: JSON bytes of an object.
+encode = msgspec.json.Encoder().encode
+
+
+class Item:
+    """One object at one revision. Never changed in place: a write makes a new item."""
+
+    __slots__ = ("data", "fields", "labels", "name", "namespace", "revision")
+
+    def __init__(
+        self, namespace: str, name: str, revision: int, data: bytes, labels: dict[str, str], fields: tuple[str, ...]
+    ) -> None:
+        self.namespace = namespace
+        self.name = name
+        self.revision = revision
+        self.data = data
+        self.labels = labels
+        self.fields = fields
+
+    def decode(self) -> Json:
+        """The object as fresh dicts: the caller's own."""
+        obj: Json = _decoder.decode(self.data)
+        return obj
+
+    @property
+    def key(self) -> Key:
+        """Namespace (empty for cluster-wide objects) and name."""
+        return (self.namespace, self.name)
 
 
 class Change:
@@ -14,7 +46,7 @@ class Change:
 
     __slots__ = ("item", "lines", "previous", "type")
 
-    def __init__(self, kind: str, item: "Item", previous: "Item | None") -> None:
+    def __init__(self, kind: str, item: Item, previous: Item | None) -> None:
         self.type = kind
         self.item = item
         self.previous = previous
@@ -87,7 +119,7 @@ class History:
         start = bisect_right(changes, revision, key=lambda change: change.item.revision)
         return [changes[position] for position in range(start, len(changes))]
 
-    def before(self, revision: int) -> "dict[Key, Item | None]":
+    def before(self, revision: int) -> dict[Key, Item | None]:
         """For each object changed after the revision, what it was at that revision (None: not there)."""
         past: dict[Key, Item | None] = {}
         for change in reversed(self._changes):

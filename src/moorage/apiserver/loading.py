@@ -5,8 +5,8 @@ from collections.abc import Callable
 import msgspec
 
 from moorage.apiserver.durable import Durable, Row
+from moorage.apiserver.history import Item
 from moorage.apiserver.registry import Registry
-from moorage.apiserver.store import Item
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 

@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 
 from moorage.apiserver import media, status
+from moorage.apiserver.history import Item
 from moorage.apiserver.media import Answer
 from moorage.apiserver.registry import Registry, Resource
 from moorage.apiserver.status import StatusError
-from moorage.apiserver.store import Item
 from moorage.apiserver.tables.rows import fallback_table, table_columns, table_row
 
 Json = dict[str, Any]

@@ -1,22 +1,81 @@
-"""Which resources are served, what is particular to each, and the store they share."""
+"""Which resources are served, what is particular to each, and the writes to them.
+
+A strategy is made of functions: those of defaults/, admission/ and validation/. Objects handed to them have the right
+types in every built-in field (see fields/conform.py) and always have a `metadata` dict.
+"""
+
+from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from moorage.apiserver import status
+from moorage.apiserver.auth import User
 from moorage.apiserver.clock import Clock
 from moorage.apiserver.kinds import BUILT_IN, Kind
 from moorage.apiserver.patch.shapes import Built, ObjectShape, Shape
 from moorage.apiserver.selectors import SELECTABLE, FieldPaths
 from moorage.apiserver.store import Collection, Store
-from moorage.apiserver.strategy import Strategy, Table
+from moorage.apiserver.validation.faults import Faults
 from moorage.config import DEFAULT_FEATURES, Features
 
 Json = dict[str, Any]
 Convert = Callable[[Json], Json]
 #: From and to what is stored, and the selectable fields by the names of this version, where those differ.
 Conversion = tuple[Convert, Convert, tuple[str, ...] | None]
+Default = Callable[[Json], None]
+OnCreate = Callable[["Operation", Json], None]
+OnUpdate = Callable[["Operation", Json, Json], None]
+Validate = Callable[[Json, Faults], None]
+ValidateUpdate = Callable[[Json, Json, Faults], None]
+#: The cells of a table row, and of the wide columns after them.
+Cells = Callable[[Json, float], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A column of a table."""
+
+    name: str
+    type: str = "string"
+    format: str = ""
+    priority: int = 0
+    description: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """How `kubectl get` shows a kind."""
+
+    columns: tuple[Column, ...]
+    cells: Cells
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The behaviour of one kind.
+
+    defaults: fill in what was left out. on_create, on_update, on_status: what the server sets by itself, after
+    defaults. validate: refuse an object, validate_update: refuse a change (new, old). `keeps_status_on_create`: a
+    status given with a new object stays. `demands_version`: an update must name the version it was made from.
+    `creates_on_update`: an update of nothing creates.
+    `validate_name`: the rule for names, DNS subdomains unless said."""
+
+    defaults: tuple[Default, ...] = ()
+    on_create: tuple[OnCreate, ...] = ()
+    on_update: tuple[OnUpdate, ...] = ()
+    on_status: tuple[OnUpdate, ...] = ()
+    validate: tuple[Validate, ...] = ()
+    validate_create: tuple[Validate, ...] = ()
+    validate_update: tuple[ValidateUpdate, ...] = ()
+    validate_status: tuple[ValidateUpdate, ...] = ()
+    validate_name: Callable[[str], str] | None = None
+    keeps_status_on_create: bool = False
+    creates_on_update: bool = False
+    demands_version: bool = False
+    on_delete: OnCreate | None = None
+    grace_period: Callable[[Json, int | None], int] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +148,23 @@ class Registry:
     def resources(self) -> tuple[Resource, ...]:
         """Everything served."""
         return tuple(self._resources.values())
+
+
+@dataclass(slots=True)
+class Operation:
+    """What admission and the verbs know about a write."""
+
+    registry: Registry
+    resource: Resource
+    namespace: str
+    user: User
+    name: str = ""
+    subresource: str = ""
+    is_dry_run: bool = False
+    field_validation: str = ""
+    field_manager: str = ""
+    is_apply: bool = False
+    warnings: list[str] = field(default_factory=list)
 
 
 def collection_for(store: Store, name: str) -> Collection:

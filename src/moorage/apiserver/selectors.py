@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from moorage.apiserver import status
-from moorage.apiserver.store import Item, Json
+from moorage.apiserver.history import Item, Json
 from moorage.values.selector import EVERYTHING, Requirement, Selector, parse_int64
 
 _TOKEN = re.compile(r"\s*(!=|==|=|!|<|>|\(|\)|,|[^\s!=<>(),]+)")

@@ -5,48 +5,9 @@ Single-threaded: a caller that does not await between reading and writing sees a
 
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol
+from typing import Protocol
 
-import msgspec
-
-from moorage.apiserver.history import Change, History
-
-Json = dict[str, Any]
-Key = tuple[str, str]
-
-_decoder = msgspec.json.Decoder()
-_encode = msgspec.json.Encoder().encode
-
-
-def encode(obj: Any) -> bytes:
-    """JSON bytes."""
-    return _encode(obj)
-
-
-class Item:
-    """One object at one revision. Never changed in place: a write makes a new item."""
-
-    __slots__ = ("data", "fields", "labels", "name", "namespace", "revision")
-
-    def __init__(
-        self, namespace: str, name: str, revision: int, data: bytes, labels: dict[str, str], fields: tuple[str, ...]
-    ) -> None:
-        self.namespace = namespace
-        self.name = name
-        self.revision = revision
-        self.data = data
-        self.labels = labels
-        self.fields = fields
-
-    def decode(self) -> Json:
-        """The object as fresh dicts: the caller's own."""
-        obj: Json = _decoder.decode(self.data)
-        return obj
-
-    @property
-    def key(self) -> Key:
-        """Namespace (empty for cluster-wide objects) and name."""
-        return (self.namespace, self.name)
+from moorage.apiserver.history import Change, History, Item, Json, Key, encode
 
 
 class Journal(Protocol):
@@ -111,7 +72,7 @@ class Collection:
         metadata["resourceVersion"] = str(store.revision)
         namespace, name = metadata.get("namespace", ""), metadata["name"]
         key = (namespace, name)
-        item = Item(namespace, name, store.revision, _encode(obj), metadata.get("labels") or {}, self.read_fields(obj))
+        item = Item(namespace, name, store.revision, encode(obj), metadata.get("labels") or {}, self.read_fields(obj))
         previous = self._items.get(key)
         self._items[key] = item
         if previous is None:
@@ -127,7 +88,7 @@ class Collection:
         self._is_sorted = False
         store.revision += 1
         last["metadata"]["resourceVersion"] = str(store.revision)
-        item = Item(namespace, name, store.revision, _encode(last), previous.labels, previous.fields)
+        item = Item(namespace, name, store.revision, encode(last), previous.labels, previous.fields)
         self._publish(Change("DELETED", item, previous))
         return item
 

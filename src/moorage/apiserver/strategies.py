@@ -8,7 +8,7 @@ from moorage.apiserver.defaults import objects as object_defaults
 from moorage.apiserver.defaults import pods as pod_defaults
 from moorage.apiserver.defaults import workloads as workload_defaults
 from moorage.apiserver.kinds import Kind
-from moorage.apiserver.strategy import Strategy
+from moorage.apiserver.registry import Strategy
 from moorage.apiserver.validation import devices as device_rules
 from moorage.apiserver.validation import events as event_rules
 from moorage.apiserver.validation import groups as group_rules

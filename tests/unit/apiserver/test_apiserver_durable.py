@@ -20,9 +20,9 @@ import pytest
 import yaml
 
 from moorage.apiserver.durable import Durable
+from moorage.apiserver.history import Item
 from moorage.apiserver.server import ApiServer, Options
 from moorage.apiserver.status import StatusError
-from moorage.apiserver.store import Item
 from moorage.errors import InputError
 
 Json = dict[str, Any]

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.apiserver.admission.priority import POLICY, resolve
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Operation
 from moorage.config import Features
 
 Json = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Operation
 from moorage.values.quantity import parse_quantity
 
 Json = dict[str, Any]

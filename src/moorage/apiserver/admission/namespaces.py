@@ -1,7 +1,7 @@
 """Namespaces must exist and be active for anything to be created in them; some never go away."""
 
 from moorage.apiserver import status
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Operation
 
 IMMORTAL = frozenset({"default", "kube-system", "kube-public"})
 AT_START = ("default", "kube-node-lease", "kube-public", "kube-system")

@@ -3,7 +3,7 @@
 import ipaddress
 from typing import Any
 
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Operation
 
 Json = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Operation
 
 Json = dict[str, Any]
 

@@ -5,8 +5,7 @@ from typing import Any
 from moorage.apiserver import status
 from moorage.apiserver.crd import jsonpath, schema
 from moorage.apiserver.fields.conform import Mismatch, conform
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.strategy import Column, Strategy, Table
+from moorage.apiserver.registry import Column, Operation, Strategy, Table
 from moorage.apiserver.tables.rows import NAME, age, fallback_table, since
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.bodies import report_unknown

@@ -5,13 +5,10 @@ from typing import Any
 from moorage.apiserver.crd import jsonpath
 from moorage.apiserver.crd.custom import CustomKind
 from moorage.apiserver.crd.structural import validate_structural
-from moorage.apiserver.history import Change, Follower
+from moorage.apiserver.history import Change, Follower, Item
 from moorage.apiserver.kinds import Kind
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.registry import Registry, Resource
+from moorage.apiserver.registry import Operation, Registry, Resource, Strategy
 from moorage.apiserver.selectors import FieldPaths
-from moorage.apiserver.store import Item
-from moorage.apiserver.strategy import Strategy
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import dns1035_label, dns_subdomain
 from moorage.apiserver.validation.rules import immutable, one_of

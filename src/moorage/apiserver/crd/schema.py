@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Any
 
 from moorage.apiserver.crd.formats import FORMATS
-from moorage.apiserver.store import encode
+from moorage.apiserver.history import encode
 from moorage.apiserver.validation.faults import Faults
 
 Json = dict[str, Any]

@@ -3,14 +3,13 @@
 from typing import Any
 
 from moorage.apiserver import media, status
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.history import Item
 from moorage.apiserver.patch.managers import FIRST, Manager, Ownership
 from moorage.apiserver.patch.merging import merge, remove
 from moorage.apiserver.patch.ownership import Path, Paths, leaves, path_text
 from moorage.apiserver.patch.shapes import Shape
-from moorage.apiserver.registry import shape_of
+from moorage.apiserver.registry import Operation, shape_of
 from moorage.apiserver.requests import Request
-from moorage.apiserver.store import Item
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs import bodies
 from moorage.apiserver.verbs.create import create

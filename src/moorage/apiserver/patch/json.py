@@ -3,7 +3,7 @@
 from typing import Any
 
 from moorage.apiserver import status
-from moorage.apiserver.store import encode
+from moorage.apiserver.history import encode
 
 LIMIT = 10_000
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
+from moorage.apiserver.history import encode
 from moorage.apiserver.patch.ownership import Path, Paths, key_step
 from moorage.apiserver.patch.shapes import KEYED, MAP, SET, Shape
-from moorage.apiserver.store import encode
 
 Json = dict[str, Any]
 

@@ -5,8 +5,8 @@ A path is a tuple of steps: `f:NAME` a field, `k:{...}` an element by its keys, 
 
 from typing import Any
 
+from moorage.apiserver.history import encode
 from moorage.apiserver.patch.shapes import KEYED, MAP, SET, Shape
-from moorage.apiserver.store import encode
 
 Json = dict[str, Any]
 Path = tuple[str, ...]

@@ -4,13 +4,13 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.apiserver import media, status
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.history import Item
 from moorage.apiserver.patch import json as json_patch
 from moorage.apiserver.patch import merge as merge_patch
 from moorage.apiserver.patch import strategic
 from moorage.apiserver.patch.apply import apply
+from moorage.apiserver.registry import Operation
 from moorage.apiserver.requests import Request
-from moorage.apiserver.store import Item
 from moorage.apiserver.verbs import bodies
 from moorage.apiserver.verbs.update import change, check_place
 

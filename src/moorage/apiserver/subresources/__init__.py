@@ -1,23 +1,18 @@
 """Verbs on parts of an object: binding, eviction, scale, tokens, finalize, and the reviews that store nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from moorage.apiserver.answering import Answering
+from moorage.apiserver.registry import Operation, Resource
+from moorage.apiserver.requests import Request, Target
+from moorage.apiserver.responses import Response
 from moorage.apiserver.subresources import binding, eviction, logs, namespaces, reviews, scale, tokens
-
-if TYPE_CHECKING:
-    from moorage.apiserver.api import Api
-    from moorage.apiserver.operation import Operation
-    from moorage.apiserver.registry import Resource
-    from moorage.apiserver.requests import Request, Target
-    from moorage.apiserver.responses import Response
 
 Json = dict[str, Any]
 
 #: Subresources with a handler of their own; the others are the object itself.
-SUBRESOURCES: dict[str, Callable[[Api, Resource, Target, Request, str], Response]] = {
+SUBRESOURCES: dict[str, Callable[[Answering, Resource, Target, Request, str], Response]] = {
     "binding": binding.serve,
     "eviction": eviction.serve,
     "finalize": namespaces.serve,

@@ -1,28 +1,23 @@
 """Binding: how a pod gets its node, once."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moorage.apiserver import media, status
 from moorage.apiserver.admission.pods import TOPOLOGY_LABELS
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.registry import Resource
+from moorage.apiserver.answering import Answering
+from moorage.apiserver.registry import Operation, Resource
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.bodies import check_fields
 from moorage.apiserver.verbs.update import find
 
-if TYPE_CHECKING:
-    from moorage.apiserver.api import Api
-
 Json = dict[str, Any]
 
 _CREATED = media.encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
 
-def serve(api: Api, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
     """POST pods/NAME/binding."""
     operation = api.operation(resource, target, request)
     binding = media.read_object(request.body, request.content_type, "core/v1.Binding")

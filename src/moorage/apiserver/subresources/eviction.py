@@ -1,29 +1,24 @@
 """Eviction: a delete that disruption budgets may refuse."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moorage.apiserver import media, status
+from moorage.apiserver.answering import Answering
 from moorage.apiserver.fields.conform import Mismatch, conform
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.registry import Resource
+from moorage.apiserver.history import Item
+from moorage.apiserver.registry import Operation, Resource
 from moorage.apiserver.requests import Request, Target, check_dry_run
 from moorage.apiserver.responses import Response
-from moorage.apiserver.store import Item
 from moorage.apiserver.validation.rules import is_empty_selector, selector_matches
 from moorage.apiserver.verbs.delete import DeleteOptions, delete
 from moorage.apiserver.verbs.update import find
-
-if TYPE_CHECKING:
-    from moorage.apiserver.api import Api
 
 Json = dict[str, Any]
 
 _STRUCT = "policy/v1.Eviction"
 
 
-def serve(api: Api, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
     """POST pods/NAME/eviction."""
     operation = api.operation(resource, target, request)
     eviction = media.read_object(request.body, request.content_type, _STRUCT)

@@ -1,20 +1,14 @@
 """Logs: there are no containers behind these pods, and no kubelet to ask."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING
-
 from moorage.apiserver import status
+from moorage.apiserver.answering import Answering
 from moorage.apiserver.registry import Resource
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 from moorage.apiserver.verbs.update import find
 
-if TYPE_CHECKING:
-    from moorage.apiserver.api import Api
 
-
-def serve(api: Api, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
     """GET pods/NAME/log."""
     pod = find(api.operation(resource, target, request)).decode()
     if not pod["spec"].get("nodeName"):

@@ -1,25 +1,20 @@
 """Finalize: takes finalizers off a namespace; the last one takes it away."""
 
-from __future__ import annotations
+from typing import Any
 
-from typing import TYPE_CHECKING, Any
-
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.registry import Resource
+from moorage.apiserver.answering import Answering
+from moorage.apiserver.history import Item
+from moorage.apiserver.registry import Operation, Resource
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
-from moorage.apiserver.store import Item
 from moorage.apiserver.verbs import bodies
 from moorage.apiserver.verbs.stored import remove_object, store_object
 from moorage.apiserver.verbs.update import check_place, check_version, find
 
-if TYPE_CHECKING:
-    from moorage.apiserver.api import Api
-
 Json = dict[str, Any]
 
 
-def serve(api: Api, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
     """PUT namespaces/NAME/finalize."""
     operation = api.operation(resource, target, request)
     obj = bodies.read(request.body, request.content_type, operation)

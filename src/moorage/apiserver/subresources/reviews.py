@@ -3,7 +3,7 @@
 from typing import Any
 
 from moorage.apiserver.auth import Authenticator, User
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Operation
 
 Json = dict[str, Any]
 

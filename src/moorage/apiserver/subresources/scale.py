@@ -1,23 +1,18 @@
 """Scale: the replica count of a workload, whatever its kind."""
 
-from __future__ import annotations
-
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moorage.apiserver import media, status
+from moorage.apiserver.answering import Answering
 from moorage.apiserver.fields.conform import Mismatch, conform
-from moorage.apiserver.operation import Operation
 from moorage.apiserver.patch.patching import edit_document
-from moorage.apiserver.registry import Resource
+from moorage.apiserver.registry import Operation, Resource
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.rules import not_negative
 from moorage.apiserver.verbs.stored import load
 from moorage.apiserver.verbs.update import change, find
-
-if TYPE_CHECKING:
-    from moorage.apiserver.api import Api
 
 Json = dict[str, Any]
 Path = tuple[str, ...]
@@ -26,7 +21,7 @@ _STRUCT = "autoscaling/v1.Scale"
 _BUILT_IN: tuple[Path, Path, Path] = (("spec", "replicas"), ("status", "replicas"), ("spec", "selector"))
 
 
-def serve(api: Api, resource: Resource, target: Target, request: Request, verb: str) -> Response:
+def serve(api: Answering, resource: Resource, target: Target, request: Request, verb: str) -> Response:
     """GET, PUT and PATCH of NAME/scale."""
     operation = api.operation(resource, target, request)
     operation.subresource = ""  # the write goes through the workload's own rules

@@ -1,11 +1,10 @@
 """Tokens of service accounts, made on request."""
 
-from __future__ import annotations
-
 import secrets
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from moorage.apiserver import media, status
+from moorage.apiserver.answering import Answering
 from moorage.apiserver.auth import User
 from moorage.apiserver.fields.conform import Mismatch, conform
 from moorage.apiserver.registry import Resource
@@ -14,16 +13,13 @@ from moorage.apiserver.responses import Response
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.update import find
 
-if TYPE_CHECKING:
-    from moorage.apiserver.api import Api
-
 Json = dict[str, Any]
 
 _STRUCT = "authentication/v1.TokenRequest"
 _SHORTEST, _DEFAULT = 600, 3600
 
 
-def serve(api: Api, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
     """POST serviceaccounts/NAME/token."""
     operation = api.operation(resource, target, request)
     account = find(operation).decode()["metadata"]

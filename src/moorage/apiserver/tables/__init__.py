@@ -2,7 +2,7 @@
 
 from moorage.apiserver.conversion import event_to_core
 from moorage.apiserver.kinds import Kind
-from moorage.apiserver.strategy import Table
+from moorage.apiserver.registry import Table
 from moorage.apiserver.tables.cluster import CLUSTER
 from moorage.apiserver.tables.groups import GROUPS
 from moorage.apiserver.tables.pods import PODS

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from moorage.apiserver.strategy import Column, Table
+from moorage.apiserver.registry import Column, Table
 from moorage.apiserver.tables.rows import (
     NAME,
     NONE,

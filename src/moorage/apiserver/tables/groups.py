@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from moorage.apiserver.strategy import Table
+from moorage.apiserver.registry import Table
 from moorage.apiserver.tables.rows import NONE, cells_of, columns
 
 Json = dict[str, Any]

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from moorage.apiserver.strategy import Column, Table
+from moorage.apiserver.registry import Column, Table
 from moorage.apiserver.tables.rows import AGE, NAME, NONE, age, since, wide
 
 Json = dict[str, Any]

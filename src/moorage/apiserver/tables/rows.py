@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.apiserver.clock import parse_time
-from moorage.apiserver.strategy import Column, Table
+from moorage.apiserver.registry import Column, Table
 
 Json = dict[str, Any]
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from moorage.apiserver.clock import parse_time
-from moorage.apiserver.strategy import Column, Table
+from moorage.apiserver.registry import Column, Table
 from moorage.apiserver.tables.rows import (
     AGE,
     NAME,

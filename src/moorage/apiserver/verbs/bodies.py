@@ -5,7 +5,7 @@ from typing import Any
 from moorage.apiserver import media, status
 from moorage.apiserver.fields.conform import Mismatch, conform
 from moorage.apiserver.kinds import Kind
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.registry import Operation
 
 Json = dict[str, Any]
 

@@ -8,9 +8,9 @@ from moorage.apiserver import status
 from moorage.apiserver.admission import namespaces
 from moorage.apiserver.fields.conform import zero_struct
 from moorage.apiserver.fields.schema import struct
+from moorage.apiserver.history import Item
 from moorage.apiserver.kinds import Kind
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.store import Item
+from moorage.apiserver.registry import Operation
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import validate_metadata
 from moorage.apiserver.verbs.stored import store_object

@@ -7,9 +7,9 @@ from moorage.apiserver import media, status
 from moorage.apiserver.admission.namespaces import IMMORTAL
 from moorage.apiserver.clock import parse_time
 from moorage.apiserver.fields.conform import Mismatch, conform
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.history import Item
+from moorage.apiserver.registry import Operation
 from moorage.apiserver.requests import Request, check_dry_run
-from moorage.apiserver.store import Item
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.stored import load, remove_object, store_object
 from moorage.apiserver.verbs.update import find

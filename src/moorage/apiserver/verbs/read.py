@@ -3,11 +3,11 @@
 from itertools import islice
 
 from moorage.apiserver import status
+from moorage.apiserver.history import Item
 from moorage.apiserver.presenting import Presenter, decode_token, encode_token
 from moorage.apiserver.registry import Registry, Resource
 from moorage.apiserver.requests import Request
 from moorage.apiserver.selectors import FieldTerm, Matcher, parse_fields, parse_labels
-from moorage.apiserver.store import Item
 from moorage.apiserver.validation.faults import Faults
 
 

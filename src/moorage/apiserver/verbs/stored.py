@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from moorage.apiserver.operation import Operation
-from moorage.apiserver.store import Item, encode
+from moorage.apiserver.history import Item, encode
+from moorage.apiserver.registry import Operation
 
 Json = dict[str, Any]
 

@@ -4,11 +4,10 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.apiserver import status
-from moorage.apiserver.operation import Operation
+from moorage.apiserver.history import Item
 from moorage.apiserver.patch.managers import Manager, track_update
-from moorage.apiserver.registry import shape_of
+from moorage.apiserver.registry import Operation, shape_of
 from moorage.apiserver.requests import parse_revision
-from moorage.apiserver.store import Item
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import validate_metadata, validate_metadata_update
 from moorage.apiserver.verbs.create import create

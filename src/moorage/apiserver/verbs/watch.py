@@ -5,12 +5,11 @@ import random
 from collections.abc import AsyncIterator
 
 from moorage.apiserver import status
-from moorage.apiserver.history import Change, Follower
+from moorage.apiserver.history import Change, Follower, Item, encode
 from moorage.apiserver.presenting import Presenter, error_line
 from moorage.apiserver.registry import Resource
 from moorage.apiserver.requests import Request
 from moorage.apiserver.selectors import Matcher
-from moorage.apiserver.store import Item, encode
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.read import check_not_future, matcher
 

@@ -4,6 +4,7 @@ import gzip
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -12,9 +13,20 @@ import typer
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from moorage.cli.decide.command import Deciding
+    from moorage.config import Features
+    from moorage.framework.registry import Registry
 
 _GZIP = b"\x1f\x8b"
+
+
+@dataclass(frozen=True)
+class Deciding:
+    """With what everything is decided."""
+
+    registry: "Registry"
+    seed: int
+    features: "Features"
+    ask_extenders: bool
 
 
 def are_cases(file: str, text: bytes) -> bool:
@@ -45,13 +57,13 @@ def lines_of(text: bytes, file: str) -> list[bytes]:
     return text.splitlines()
 
 
-def decide_cases(lines: list[bytes], source: str, out: IO[bytes], deciding: "Deciding") -> int:
+def decide_cases(lines: list[bytes], source: str, out: IO[bytes], deciding: Deciding) -> int:
     """Answer each case with a line; returns how many were bad, each of which was told to standard error."""
     with _progress() as progress:
         return _decide_all(lines, source, out, deciding, progress)
 
 
-def _decide_all(lines: list[bytes], source: str, out: IO[bytes], deciding: "Deciding", progress: "Progress") -> int:
+def _decide_all(lines: list[bytes], source: str, out: IO[bytes], deciding: Deciding, progress: "Progress") -> int:
     import msgspec
 
     from moorage.errors import MoorageError
@@ -71,7 +83,7 @@ def _decide_all(lines: list[bytes], source: str, out: IO[bytes], deciding: "Deci
     return bad
 
 
-def _decide_line(line: bytes, deciding: "Deciding") -> dict[str, object]:
+def _decide_line(line: bytes, deciding: Deciding) -> dict[str, object]:
     import msgspec
 
     from moorage.cases import outcome

@@ -4,9 +4,8 @@ import gzip
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Annotated
+from typing import IO, Annotated
 
 import typer
 
@@ -14,21 +13,7 @@ from moorage.cli import completing
 from moorage.cli.plugins import PluginOption, make_registry
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
-if TYPE_CHECKING:
-    from moorage.config import Features
-    from moorage.framework.registry import Registry
-
 _BAD_INPUT = 2
-
-
-@dataclass(frozen=True)
-class Deciding:
-    """With what everything is decided."""
-
-    registry: "Registry"
-    seed: int
-    features: "Features"
-    ask_extenders: bool
 
 
 def decide(
@@ -84,7 +69,7 @@ def decide(
 
     Extenders are not asked unless told to by --ask-extenders; "extendersNotAsked" then says which had a say.
     """
-    from moorage.cli.decide.cases import are_cases, decide_cases, lines_of
+    from moorage.cli.decide.cases import Deciding, are_cases, decide_cases, lines_of
     from moorage.cli.decide.objects import Wanted, decide_objects
     from moorage.errors import InputError
 

@@ -3,12 +3,11 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import typer
 
-if TYPE_CHECKING:
-    from moorage.cli.decide.command import Deciding
+from moorage.cli.decide.cases import Deciding
 
 
 @dataclass(frozen=True)
@@ -22,7 +21,7 @@ class Wanted:
     as_json: bool
 
 
-def decide_objects(texts: Mapping[str, bytes], wanted: Wanted, deciding: "Deciding") -> bytes:
+def decide_objects(texts: Mapping[str, bytes], wanted: Wanted, deciding: Deciding) -> bytes:
     """What becomes of the pods on the cluster that the files hold. Raises InputError."""
     import msgspec
 
@@ -64,7 +63,7 @@ def _known(names: Sequence[str], nodes: Sequence[str]) -> Sequence[str]:
 
 
 def _configuration(
-    file: Path | None, plugins: Sequence[str], deciding: "Deciding"
+    file: Path | None, plugins: Sequence[str], deciding: Deciding
 ) -> tuple[dict[str, Any], frozenset[str]]:
     """The configuration as a document, and the names of its profiles."""
     from moorage.config import load_config, parse_config
