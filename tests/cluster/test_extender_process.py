@@ -77,6 +77,9 @@ def entry(extender: Extender, **more: Any) -> Tree:
 async def test_kube_scheduler_goes_through_all_four(
     control_plane: ControlPlane, world: World, tmp_path: Path, by_names: bool
 ) -> None:
+    # First, as kube-apiserver takes a moment to know a class.
+    urgent = {"metadata": {"name": f"{world.name}-urgent"}, "value": 100}
+    await world.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **urgent})
     await seats(world, "none", None, 100)
     plain, fine = await seats(world, "plain", 2, 10), await seats(world, "fine", 1, 100, cpu="2")
     async with extender_process(world, tmp_path) as extender:
@@ -95,8 +98,6 @@ async def test_kube_scheduler_goes_through_all_four(
             assert "node(s) had no seats" in message
             assert "node(s) had no free seat" in message
             await world.delete("Pod", "late")
-            urgent = {"metadata": {"name": f"{world.name}-urgent"}, "value": 100}
-            await world.create({"apiVersion": "scheduling.k8s.io/v1", "kind": "PriorityClass", **urgent})
             await world.pod("urgent", cpu="2", priorityClassName=f"{world.name}-urgent")
             assert await world.bound("urgent") in (fine, plain)
             assert len(await world.pods()) == 3, "somebody made room"

@@ -70,10 +70,6 @@ def test_no_cluster_is_one_clear_line(tmp_path: Path, cluster: Access) -> None:
         moorage.connect(str(tmp_path / "none"))
     text = Path(cluster.kubeconfig).read_text()
     deaf = tmp_path / "deaf"
-    deaf.write_text(text.replace(_server(text), "https://127.0.0.1:1"))
+    deaf.write_text(text.replace(cluster.url, "https://127.0.0.1:1"))
     with pytest.raises(ApiError, match=r"127\.0\.0\.1"):
         moorage.connect(str(deaf))
-
-
-def _server(kubeconfig: str) -> str:
-    return next(line.split("server:")[1].strip() for line in kubeconfig.splitlines() if "server:" in line)

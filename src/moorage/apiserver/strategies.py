@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from moorage.apiserver.admission import groups, limits, objects, pods, priority
+from moorage.apiserver.admission import groups, limits, objects, pods, priority, workloads
 from moorage.apiserver.crd import definitions
 from moorage.apiserver.defaults import objects as object_defaults
 from moorage.apiserver.defaults import pods as pod_defaults
@@ -142,7 +142,8 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "statefulsets.apps": Strategy(
         defaults=(workload_defaults.default_statefulset,),
-        on_create=(objects.start_stateful_replicas,),
+        on_create=(objects.start_stateful_replicas, workloads.settle_max_unavailable),
+        on_update=(workloads.settle_max_unavailable,),
         validate=(workload_rules.validate_statefulset,),
         validate_status=(workload_rules.validate_counts,),
         validate_update=(workload_rules.validate_statefulset_update,),
