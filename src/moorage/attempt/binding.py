@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -13,12 +14,14 @@ from moorage.attempt.statuses import StatusWriter
 from moorage.attempt.underway import Binding, Stage, UnderWay
 from moorage.attempt.world import World
 from moorage.cluster.pods import ASSIGNED_POD_DELETE
+from moorage.columns import PodGroups
 from moorage.config.points import IN_TREE_POINTS
+from moorage.engine import Failure
 from moorage.errors import MoorageError, PluginError
 from moorage.framework.answers import broken as broken_plugin
 from moorage.framework.answers import verdict
 from moorage.framework.faults import Faults
-from moorage.framework.points import PreBindPreFlight
+from moorage.framework.points import Nomination, PreBindPreFlight
 from moorage.framework.profile import Named, Profile
 from moorage.framework.status import Code, Status, error
 from moorage.framework.writes import BoundElsewhere, NotDone
@@ -49,6 +52,7 @@ class Bindings:
         self,
         *,
         world: World,
+        groups: PodGroups,
         queue: SchedulingQueue,
         profiles: Mapping[str, Profile],
         placer: Placer,
@@ -60,6 +64,7 @@ class Bindings:
         wake: Callable[[], None],
     ) -> None:
         self._world = world
+        self._groups = groups
         self._queue = queue
         self._placer = placer
         self._held = held
@@ -268,12 +273,21 @@ class Bindings:
         if status.is_rejection:
             at_permit = binding.stage is Stage.PERMIT
             failure = refused(pod, status) if at_permit else turned_down(pod, status)
+            failure = self._promised(binding, failure)
             self._failures.handle(binding.queued, failure, binding.started)
             self._queue.move_on_event(ASSIGNED_POD_DELETE, gone, only=lambda other: other.uid != pod.uid)
         else:
             self._queue.move_on_event(ASSIGNED_POD_DELETE, gone)
-            self._failures.handle(binding.queued, broken(pod, status.message), binding.started)
+            failure = self._promised(binding, broken(pod, status.message))
+            self._failures.handle(binding.queued, failure, binding.started)
         self._wake()
+
+    def _promised(self, binding: Binding, failure: Failure) -> Failure:
+        """Others of a gang may be bound already: its member keeps a claim to its place; not twice to the same."""
+        group = self._groups.of(binding.pod)
+        if group is None or not group.min_count or binding.queued.consecutive_errors:
+            return failure
+        return replace(failure, nomination=Nomination(binding.node_name))
 
     def _give_up(self, binding: Binding) -> None:
         """The process stops: the pod is left to whoever schedules next."""

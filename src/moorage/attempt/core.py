@@ -9,6 +9,7 @@ from moorage.attempt.binding import Bindings
 from moorage.attempt.failing import FailureHandler
 from moorage.attempt.groups import GroupAttempts
 from moorage.attempt.groupstatuses import GroupStatusWriter
+from moorage.attempt.halfbound import HalfBoundGangs
 from moorage.attempt.hosting import PluginHost
 from moorage.attempt.inquiries import MOST_ASKING
 from moorage.attempt.permits import HeldPods
@@ -51,7 +52,7 @@ class SchedulerCore:
         observe_hint: HintObserver | None = None,
         wake: Callable[[], None] = lambda: None,
         questions: int = MOST_ASKING,
-        groups_rest: bool = False,
+        groups_rest: bool = True,
     ) -> None:
         """`seed` is where all chance comes from. `wake` is called when the queue may have something to give that no
         event brought. With `puts_off` whoever drives the queue asks hints in slices (queue.work), else nobody waits.
@@ -121,6 +122,7 @@ class SchedulerCore:
         placer = Placer(cluster=self.cluster, engine=self.engine)
         self.bindings = Bindings(
             world=world,
+            groups=groups,
             queue=self.queue,
             profiles=self.profiles,
             placer=placer,
@@ -132,6 +134,17 @@ class SchedulerCore:
             wake=wake,
         )
         self.group_statuses = GroupStatusWriter(world=world, groups=groups, features=config.features)
+        self.half_bound = (
+            HalfBoundGangs(
+                world=world,
+                cluster=self.cluster,
+                queue=self.queue,
+                statuses=self.group_statuses,
+                wake=wake,
+            )
+            if groups.is_active and groups_rest
+            else None
+        )
         self.group_attempts = GroupAttempts(
             world=world,
             cluster=self.cluster,
@@ -154,6 +167,7 @@ class SchedulerCore:
             failures=failures,
             bindings=self.bindings,
             groups=self.group_attempts,
+            half_bound=self.half_bound,
             wake=wake,
             questions=questions,
         )

@@ -212,7 +212,8 @@ class GroupAttempts:
         status = verdict.status
         if words and status is not None and status.code is not Code.ERROR:
             verdict = GroupVerdict(verdict.group, Status(status.code, (words,)))
-        self._statuses.tell(verdict)
+        if not self._explains or verdict.status is not None or not verdict.group.min_count:
+            self._statuses.tell(verdict)  # else it is said once enough members are bound
         if self._explains:
             profile = outcome.members[0].pod.spec.scheduler_name
             example = outcome.members[0].pod

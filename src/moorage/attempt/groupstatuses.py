@@ -44,12 +44,24 @@ class GroupStatusWriter:
 
     def tell(self, verdict: GroupVerdict) -> None:
         """Say whether the group was placed. Once it was, a later refusal (of further members) is not written over."""
-        status = verdict.status
+        group, status = verdict.group, verdict.status
         if status is None:
-            self.set(verdict.group, self._native, "True", SCHEDULED, "", keeps_true=True)
+            self.placed(group)
             return
         reason = SCHEDULER_ERROR if status.code is Code.ERROR else UNSCHEDULABLE
-        self.set(verdict.group, self._native, "False", reason, status.message, keeps_true=True)
+        self.set(group, self._type(group), "False", reason, status.message, keeps_true=True)
+
+    def placed(self, group: GroupInfo) -> None:
+        """Say that the group was placed."""
+        self.set(group, self._type(group), "True", SCHEDULED, "", keeps_true=True)
+
+    def was_placed(self, group: GroupInfo) -> bool:
+        """Whether that was said."""
+        known = self._known(group).get(self._type(group))
+        return known is not None and known["status"] == "True"
+
+    def _type(self, group: GroupInfo) -> str:
+        return self._native if group.is_native else POD_GROUP_INITIALLY_SCHEDULED
 
     def set(
         self, group: GroupInfo, type_: str, status: str, reason: str, message: str, *, keeps_true: bool = False

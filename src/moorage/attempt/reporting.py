@@ -41,6 +41,11 @@ def group_failed(profile: str, group: GroupInfo, example: PodInfo, message: str)
     return PodEvent(profile, example, "FailedScheduling", "Scheduling", shortened(message), kind=WARNING, group=group)
 
 
+def runs_alone(profile: str, pod: PodInfo, note: str, group: GroupInfo | None = None) -> PodEvent:
+    """A member runs without the others; about the group where that is given."""
+    return PodEvent(profile, pod, "HalfBound", "Binding", shortened(note), kind=WARNING, group=group)
+
+
 def preempted(profile: str, victim: PodInfo, note: str) -> PodEvent:
     """The victim has to leave for a pod of that profile."""
     return PodEvent(profile, victim, "Preempted", "Preempting", note)

@@ -12,6 +12,7 @@ from moorage.attempt import reporting
 from moorage.attempt.binding import Bindings
 from moorage.attempt.failing import FailureHandler
 from moorage.attempt.groups import GroupAttempts
+from moorage.attempt.halfbound import HalfBoundGangs
 from moorage.attempt.inquiries import MOST_ASKING, Inquiries, Inquiry
 from moorage.attempt.placing import Placer, broken
 from moorage.attempt.world import World
@@ -38,6 +39,7 @@ class Attempts:
         failures: FailureHandler,
         bindings: Bindings,
         groups: GroupAttempts,
+        half_bound: HalfBoundGangs | None,
         wake: Callable[[], None],
         questions: int = MOST_ASKING,
     ) -> None:
@@ -49,6 +51,7 @@ class Attempts:
         self._failures = failures
         self._bindings = bindings
         self._groups = groups
+        self._half_bound = half_bound
         #: The attempts that wait for extenders.
         self.inquiries = Inquiries(
             world=world,
@@ -63,10 +66,14 @@ class Attempts:
     @property
     def has_next(self) -> bool:
         """Whether `run_next` has something to try."""
-        return self.inquiries.has_anew or (self.inquiries.has_room and self._queue.has_ready)
+        return (
+            self.inquiries.has_anew
+            or (self.inquiries.has_room and self._queue.has_ready)
+            or (self._half_bound is not None and self._half_bound.has_work)
+        )
 
     def run_next(self, stop: Stop = never) -> bool:
-        """One attempt, from the queue to the beginning of the binding. False if there was nobody to try.
+        """One attempt, from the queue to the beginning of the binding. False if there was nothing to do.
 
         Before, pods of higher priority are asked about events; where `stop` ends that, nobody is tried.
         """
@@ -74,9 +81,14 @@ class Attempts:
             self._attempt_anew(changed)
             self.inquiries.resume()  # it may have had nothing to ask
             return True
+        looked = self._half_bound is not None and self._half_bound.look()
+        # Room is not given to others before gangs are whole that some members of run already.
+        if self._half_bound is not None and (missing := self._half_bound.next()) is not None:
+            self._groups.attempt(missing)
+            return True
         queued = self._queue.pop_entity(stop) if self.inquiries.has_room else None
         if queued is None:
-            return False
+            return looked
         group = self._groups.gather(queued) if isinstance(queued, QueuedPod) else queued
         if isinstance(group, QueuedGroup):
             self._groups.attempt(group)

@@ -94,7 +94,7 @@ class _Play:
         unordered = TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in features and QUEUED_POD_GROUPS not in features
         self._cycle = _Cycle(tells_attempts=not unordered)
         self._world = ScriptedWorld(self._answer, time=VirtualTime(self._clock.now()), observer=self._cycle)
-        self._core = SchedulerCore(world=self._world, config=config, registry=registry, seed=seed)
+        self._core = SchedulerCore(world=self._world, config=config, registry=registry, seed=seed, groups_rest=False)
         self._others: dict[type[KubeObject], ObjectEvents] = {}
 
     def play(self, step: Step) -> dict[str, Any]:

@@ -5,7 +5,7 @@ scheduling.x-k8s.io, `podgroups.scheduling.x-k8s.io/namespace/name`. A pod names
 a label; which of the two counts is the configuration's.
 """
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Final
@@ -105,6 +105,11 @@ class PodGroups:
         self._children: dict[str, set[str]] = {}
         self._members: dict[str, Members] = {}
         self.undo: UndoLog | None = None
+        self._tell: Callable[[str], None] = lambda _path: None
+
+    def watch(self, tell: Callable[[str], None]) -> None:
+        """From now on somebody is told the path of each group whose pods came, went or got nodes, for good."""
+        self._tell = tell
 
     # Which group a pod is in.
 
@@ -144,12 +149,14 @@ class PodGroups:
         self._groups[info.path] = info
         if info.parent:
             self._children.setdefault(info.parent, set()).add(info.path)
+        self._touched(info.path)
 
     def remove(self, item: KubeObject) -> None:
         """A group is gone."""
         before = self._groups.pop(info_of(item).path, None)
         if before is not None:
             self._leave(before)
+            self._touched(before.path)
 
     def _leave(self, info: GroupInfo) -> None:
         siblings = self._children.get(info.parent)
@@ -200,6 +207,7 @@ class PodGroups:
         path = self.path_of(pod)
         if path:
             self._write(self._members.setdefault(path, Members()).all, pod.uid, pod)
+            self._touched(path)
 
     def went(self, pod: PodInfo) -> None:
         """A pod is gone."""
@@ -210,6 +218,7 @@ class PodGroups:
             self._write(members.scheduled, pod.uid, None)
             if not members.all and self.undo is None:
                 del self._members[path]
+            self._touched(path)
 
     def placed(self, pod: PodInfo) -> None:
         """A pod counts on a node from now on; it names it."""
@@ -219,6 +228,7 @@ class PodGroups:
             self._write(members.scheduled, pod.uid, pod)
             if pod.uid not in members.all:
                 self._write(members.all, pod.uid, pod)
+            self._touched(path)
 
     def unplaced(self, pod: PodInfo) -> None:
         """A pod counts on no node any more."""
@@ -226,6 +236,11 @@ class PodGroups:
         members = self._members.get(path) if path else None
         if members is not None:
             self._write(members.scheduled, pod.uid, None)
+            self._touched(path)
+
+    def _touched(self, path: str) -> None:
+        if self.undo is None:
+            self._tell(path)
 
     def members(self, path: str) -> Members:
         """The pods of a group. Do not change it."""

@@ -74,7 +74,6 @@ class Scheduler:
             observe_hint=self._observe_hint,
             wake=wakening.wake,
             questions=asking.questions,
-            groups_rest=True,
         )
         self.loop = SchedulingLoop(attempts=core.attempts, under_way=core.under_way, wakening=wakening, now=now)
         #: Every instance of a plugin, with its name.

@@ -210,6 +210,13 @@ class LabelledPodGroupSpec(Struct, frozen=True):
     schedule_timeout_seconds: int | None = None
 
 
+class LabelledPodGroupStatus(Struct, frozen=True):
+    """What became of the group: the controller's phase, the scheduler's conditions."""
+
+    phase: str = ""
+    conditions: tuple[Condition, ...] = ()
+
+
 class LabelledPodGroup(KubeObject, frozen=True):
     """A PodGroup of scheduling.x-k8s.io: its pods name it in the label `scheduling.x-k8s.io/pod-group`."""
 
@@ -218,4 +225,4 @@ class LabelledPodGroup(KubeObject, frozen=True):
     PLURAL: ClassVar[str] = "podgroups"
 
     spec: LabelledPodGroupSpec = LabelledPodGroupSpec()
-    status: PodGroupStatus = PodGroupStatus()
+    status: LabelledPodGroupStatus = LabelledPodGroupStatus()

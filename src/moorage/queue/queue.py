@@ -79,7 +79,7 @@ class SchedulingQueue:
         """
         self.faults = faults or Faults()
         order = QueueOrder(queue_sort, self.faults)
-        self._profiles = frozenset(profiles)
+        self.profiles = frozenset(profiles)
         self._nominations = nominations
         self._now = now
         self._max_unschedulable = max_unschedulable
@@ -225,6 +225,16 @@ class SchedulingQueue:
         self._activate(pod)
         queued = self._active.remove(pod.key)
         return queued if isinstance(queued, QueuedPod) and self._depart(queued) else None
+
+    def pop_group(self, root: str) -> QueuedGroup | None:
+        """Take this group, whatever it waits for but a gate. None if it is gated, in flight or not here."""
+        found = self.find(root)
+        if found is None or found[0] is Place.GATED:
+            return None
+        taken = self._places.take(root)
+        assert taken is not None, "it was found"
+        entity = taken[0]
+        return entity if isinstance(entity, QueuedGroup) and self._depart(entity) else None
 
     def return_unschedulable(
         self,
@@ -420,7 +430,7 @@ class SchedulingQueue:
     # How pods move.
 
     def _enqueue_new(self, pod: PodInfo, label: str) -> None:
-        if pod.spec.scheduler_name not in self._profiles:
+        if pod.spec.scheduler_name not in self.profiles:
             raise ValueError(f"pod {pod.key} asks for {pod.spec.scheduler_name!r}, which is none of our profiles")
         queued = QueuedPod(pod, self._now())
         if self._groups is not None and self._path_of(pod):

@@ -113,9 +113,13 @@ class Run:
         return found.spec.node_name if found is not None else ""
 
     def place(self, pod: str, namespace: str = "default") -> str:
-        """Where the queue has the pod: active, backoff, unschedulable, gated; "" for nowhere."""
-        found = self.core.queue.find(f"{namespace}/{pod}")
-        return str(found[0]) if found else ""
+        """Where the queue has the pod, or its group: active, backoff, unschedulable, gated; incomplete where its group
+        is not there; "" for nowhere."""
+        key = f"{namespace}/{pod}"
+        for place, queued in self.core.queue.pods():
+            if any(member.key == key for member in queued.members):
+                return str(place)
+        return "incomplete" if any(one.key == key for one in self.core.queue.incomplete()) else ""
 
     def condition(self, pod: str, namespace: str = "default") -> tuple[str, str]:
         """Reason and message of PodScheduled, empty where there is none."""

@@ -27,7 +27,7 @@ class TreePlacing:
         self._work = work
         self._profile = trials.runner.compiled
         self._snapshot = trials.snapshot
-        self._in_domains = TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in features or not work.root.is_native
+        self._in_domains = TOPOLOGY_AWARE_WORKLOAD_SCHEDULING in features and work.root.is_native
         self._is_tree = work.root.is_composite
         self.domains: dict[str, list[Placement | Failure]] | None = None
         self.attempts: list[Placement | Failure] = []
