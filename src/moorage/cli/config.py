@@ -245,10 +245,10 @@ def _print_tables(config: "Config", data: dict[str, Any]) -> None:
     from moorage.values import yaml
 
     console = Console()
-    for profile, shown in zip(config.profiles, data["profiles"], strict=True):
+    for profile in config.profiles:
         console.print(_profile_table(profile))
         args = Table("plugin", "arguments", title=f"Arguments in {profile.scheduler_name}", title_justify="left")
-        for name, value in sorted(shown["args"].items()):
+        for name, value in sorted(data["args"][profile.scheduler_name].items()):
             args.add_row(name, Text(yaml.dump(value).rstrip()))
         if args.row_count:
             console.print(args)

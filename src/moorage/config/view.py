@@ -24,6 +24,7 @@ def as_data(config: Config) -> dict[str, Any]:
             "podMaxBackoffSeconds": config.pod_max_backoff_seconds,
             "qps": int(connection.qps) if connection.qps.is_integer() else connection.qps,
         },
+        "args": {profile.scheduler_name: _args(profile) for profile in config.profiles},
         "emulatedVersion": config.features.version,
         "featureGates": {spec.name: on for spec, on in config.features.gates()},
     }
@@ -33,12 +34,15 @@ def _profile(profile: Profile) -> dict[str, Any]:
     data: dict[str, Any] = {"schedulerName": profile.scheduler_name}
     if profile.percentage_of_nodes_to_score is not None:
         data["percentageOfNodesToScore"] = profile.percentage_of_nodes_to_score
-    running = {name for point in POD_POINTS for name in profile.plugins.at(point)}
     # Group placement has its own points, which no pod passes through: they are left out here.
     data["plugins"] = {point: list(profile.plugins.at(point)) for point in POD_POINTS if profile.plugins.at(point)}
     data["weights"] = dict(profile.plugins.score_weights)
-    data["args"] = {name: plain(args) for name, args in profile.args.items() if name in running}
     return data
+
+
+def _args(profile: Profile) -> dict[str, Any]:
+    running = {name for point in POD_POINTS for name in profile.plugins.at(point)}
+    return {name: plain(args) for name, args in profile.args.items() if name in running}
 
 
 def plain(value: Any) -> Any:

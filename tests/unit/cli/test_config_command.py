@@ -109,7 +109,7 @@ def test_view_shows_the_arguments_of_the_plugins_that_run(tmp_path: Path) -> Non
         "  - {name: InterPodAffinity, args: {hardPodAffinityWeight: 7}}\n"
     )
     flags = ["--plugin", f"{plugin}:Mine"]
-    args = json.loads(run("view", "-", "-o", "json", *flags, stdin=text).stdout)["profiles"][0]["args"]
+    args = json.loads(run("view", "-", "-o", "json", *flags, stdin=text).stdout)["args"]["default-scheduler"]
     assert args["Mine"] == {"labels": ["a", "[b]"]}
     assert args["InterPodAffinity"] == {"hardPodAffinityWeight": 7, "ignorePreferredTermsOfExistingPods": False}
     assert args["DynamicResources"]["bindingTimeout"] == "10m0s"
