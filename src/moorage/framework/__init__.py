@@ -23,7 +23,7 @@ from moorage.framework.points import (
     Verdicts,
 )
 from moorage.framework.status import INDIFFERENT, SKIP, Code, Status, error, pending, unresolvable, unschedulable, wait
-from moorage.objects import KubeObject, Node, Pod, Struct, Untyped, custom_kind
+from moorage.objects import KubeObject, Node, ObjectMeta, Pod, Struct, Untyped, custom_kind
 from moorage.values.requests import amount
 
 __all__ = [
@@ -48,6 +48,7 @@ __all__ = [
     "NodeTable",
     "Nomination",
     "NormalizeByMax",
+    "ObjectMeta",
     "PendingPod",
     "PermitAnswer",
     "PluginCounter",

@@ -9,7 +9,8 @@ from moorage.objects import KubeObject, Node, Pod
 
 Kinds = tuple[type[KubeObject], ...]
 
-ALL_WRITES: Final = ("create", "delete", "patch", "update")
+ALL_WRITES: Final = ("create", "delete", "patch", "patch/status", "update")
+"""`patch/status` is to patch the status, where a kind keeps that apart."""
 
 
 def kinds_read(name: str, plugin: Any) -> Kinds:

@@ -161,18 +161,21 @@ def read_rules(kinds: Iterable[type[KubeObject]]) -> Iterator[tuple[str, Iterabl
 
 
 def write_rules(profiles: Iterable[Profile]) -> Iterator[tuple[str, Iterable[str], list[str]]]:
-    """What the plugins say they write: the same verbs on kinds of one group are one rule."""
-    verbs_of: dict[type[KubeObject], set[str]] = {}
+    """What the plugins say they write: the same verbs on kinds of one group are one rule. `patch/status` is to patch
+    the status."""
+    verbs_of: dict[tuple[type[KubeObject], str], set[str]] = {}
     for profile in profiles:
         for name, plugin in profile.plugins.items():
-            for kind, verbs in kinds_written(name, plugin).items():
-                verbs_of.setdefault(kind, set()).update(verbs)
+            for kind, said in kinds_written(name, plugin).items():
+                for verb, slash, part in (one.partition("/") for one in said):
+                    verbs_of.setdefault((kind, slash + part), set()).add(verb)
     rules: dict[tuple[str, tuple[str, ...]], list[str]] = {}
-    for kind in sorted(verbs_of, key=lambda kind: kind.KIND):
+    for kind, part in sorted(verbs_of, key=lambda place: (place[0].KIND, place[1])):
         resource = resource_of(kind)
-        rules.setdefault((resource.group, tuple(sorted(verbs_of[kind]))), []).append(resource.plural)
-    for (group, verbs), plurals in rules.items():
-        yield group, plurals, list(verbs)
+        verbs = tuple(sorted(verbs_of[kind, part]))
+        rules.setdefault((resource.group, verbs), []).append(resource.plural + part)
+    for (group, allowed), plurals in rules.items():
+        yield group, plurals, list(allowed)
 
 
 def cluster_role_binding(deployment: Deployment) -> Tree:

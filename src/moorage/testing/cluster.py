@@ -12,11 +12,12 @@ from moorage.config.gates import DEFAULT_VERSION
 from moorage.engine import Engine, make_engine
 from moorage.engine.engine import default_registry
 from moorage.errors import PluginError
+from moorage.framework.kinds import kinds_read
 from moorage.framework.registry import Registry, plugin_name
 from moorage.framework.status import Status
 from moorage.objects import KubeObject, Node, Pod
 from moorage.testing.decided import Decided
-from moorage.testing.items import Item, built, built_pod
+from moorage.testing.items import Item, as_read, built, built_pod
 from moorage.testing.pods import PodBuilder
 from moorage.testing.running import Run
 from moorage.testing.touching import compare, culprits, picture
@@ -93,7 +94,9 @@ class Cluster:
         `gates` choose whose decisions are taken, as --emulated-version and --feature-gates do.
         """
         registry, parsed = _configured(plugins, args, weights, defaults, config, features_of(version, gates))
-        snapshot = Snapshot.of(self.objects, parsed.features.request_rules)
+        kinds = [kind for plugin in plugins for kind in kinds_read(plugin_name(plugin), plugin)]
+        objects = [as_read(item, kinds) for item in self.objects]
+        snapshot = Snapshot.of(objects, parsed.features.request_rules)
         engine = make_engine(snapshot, parsed, registry=registry, seed=seed, now=lambda: NOW)
         return Scheduler(engine, [item.key for item in self.objects if isinstance(item, Node)])
 

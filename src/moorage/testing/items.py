@@ -1,9 +1,11 @@
 """What can be put into a small cluster."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from moorage.objects import KubeObject, Pod, convert_object
+import msgspec
+
+from moorage.objects import KINDS, KubeObject, Pod, Untyped, convert, convert_object, custom_kind
 from moorage.testing.nodes import NodeBuilder
 from moorage.testing.pods import PodBuilder
 
@@ -12,10 +14,24 @@ Item = NodeBuilder | PodBuilder | KubeObject | Mapping[str, Any]
 
 
 def built(item: Item) -> KubeObject:
-    """The object it stands for. A manifest of an unknown kind raises ObjectError."""
+    """The object it stands for. A manifest that names no apiVersion and kind raises ObjectError."""
     if isinstance(item, NodeBuilder | PodBuilder):
         return item.build()
-    return item if isinstance(item, KubeObject) else convert_object(item)
+    if isinstance(item, KubeObject):
+        return item
+    version, kind = item.get("apiVersion"), item.get("kind")
+    if version and kind and kind not in KINDS:
+        return convert(item, custom_kind(version, kind))
+    return convert_object(item)
+
+
+def as_read(item: KubeObject, kinds: Iterable[type[KubeObject]]) -> KubeObject:
+    """An object of a kind that plugins have a class of their own for, in that class."""
+    if isinstance(item, Untyped):
+        for kind in kinds:
+            if (kind.API_VERSION, kind.KIND) == (item.API_VERSION, item.KIND) and not isinstance(item, kind):
+                return convert(msgspec.to_builtins(item), kind)
+    return item
 
 
 def built_pod(pod: PodBuilder | Pod) -> Pod:

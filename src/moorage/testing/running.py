@@ -11,9 +11,10 @@ from moorage.attempt.virtual import VirtualTime
 from moorage.cluster import ObjectEvents
 from moorage.cluster.invariants import sum_faults
 from moorage.config import Config
+from moorage.framework.kinds import kinds_read
 from moorage.framework.registry import Registry, plugin_name
 from moorage.objects import KubeObject, Node, Pod
-from moorage.testing.items import Item, built
+from moorage.testing.items import Item, as_read, built
 from moorage.testing.serving import Objects
 from moorage.testing.touching import Touched, culprits
 
@@ -51,8 +52,9 @@ class Run:
         self._changes: deque[tuple[KubeObject | None, KubeObject | None]] = deque()
         self._handlers: dict[type[KubeObject], ObjectEvents] = {}
         self.objects = Objects(self._changes.append)
+        self._kinds = [kind for name, plugin in self.core.plugins for kind in kinds_read(name, plugin)]
         for item in objects:
-            self.objects.set(built(item))
+            self._set(item)
         self._deliver()
         self.core.start_plugins()
 
@@ -61,7 +63,7 @@ class Run:
     def add(self, *items: Item) -> None:
         """Objects are made, or changed where there is one of their kind and name; everything then goes on."""
         for item in items:
-            self.objects.set(built(item))
+            self._set(item)
         self.settle()
 
     def remove(self, kind: type[KubeObject], name: str, namespace: str = "default") -> None:
@@ -151,6 +153,9 @@ class Run:
 
     def _answer(self, request: Request) -> Any:
         return LATER if self.later(request) else self.objects.serve(request)
+
+    def _set(self, item: Item) -> None:
+        self.objects.set(as_read(built(item), self._kinds))
 
     def _check(self) -> None:
         by = culprits(name for name, _ in self.core.plugins)
