@@ -100,23 +100,21 @@ async def one_short(place: Place) -> Outcome:
 async def killed(place: Place) -> Outcome:
     """kill -9 in the middle of 300 binds, some of the freed room taken by others; then started again."""
     await place.nodes(30, cpu=10)
-    await place.start()
+    await place.start(qps=100)
     making = asyncio.create_task(place.gang("torn", 300))
     gangs = place.watcher.gangs
-    await place.watcher.until(lambda: "torn" in gangs and len(gangs["torn"].bound) >= 60, PATIENCE)
+    await place.watcher.until(lambda: "torn" in gangs and len(gangs["torn"].bound) >= 100, PATIENCE)
     place.kill()
     await making
     gang = gangs["torn"]
     await asyncio.sleep(1)
-    bound = len(gang.bound)
-    if bound < 300:
-        # Those who decided before it died are gone; whoever comes next takes what is free.
-        await place.singles("taker", 12, node="node-29")
+    bound, takers = len(gang.bound), 12
+    await place.singles("taker", takers, node="node-29")
     await place.start()
     took = await place.watcher.until(lambda: bool(gang.whole_at) or not gang.bound, 10)
     left = place.watcher.alone_now()
     told = _told(place, "torn") if left else ""
-    await _free(place, "taker", 12)
+    await _free(place, "taker", takers)
     healed = await place.watcher.until(lambda: bool(gang.whole_at) or not gang.bound, 30)
     end = "whole once there was room" if healed is not None else "never whole"
     said = f"killed at {bound}; {left} alone after 10 s, {end}; {told}"

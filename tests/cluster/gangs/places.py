@@ -85,7 +85,7 @@ class Contestant:
         metadata = {"name": name, "namespace": NAMESPACE, "labels": labels}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
-    def configuration(self, kubeconfig: Path, *, elect: bool = False) -> Json:
+    def configuration(self, kubeconfig: Path, *, elect: bool = False, qps: int = 5000) -> Json:
         """Its KubeSchedulerConfiguration."""
         plugins = {} if self.is_native else _COSCHEDULING_PLUGINS
         lease = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
@@ -93,7 +93,7 @@ class Contestant:
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "leaderElection": {"leaderElect": elect, **(lease if elect else {})},
-            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": 5000, "burst": 5000},
+            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": qps, "burst": qps},
             "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}],
         }
 
@@ -205,7 +205,7 @@ class Place:
 
     # The scheduler.
 
-    async def start(self, *, may_fail: bool = False, elect: bool = False) -> None:
+    async def start(self, *, may_fail: bool = False, elect: bool = False, qps: int = 5000) -> None:
         """Start a scheduler and wait until it is ready. Where requests may fail it is given the proxy's address."""
         (self._port,) = free_ports(1)
         kubeconfig = self._kubeconfig
@@ -213,7 +213,7 @@ class Place:
             kubeconfig = self._home / "proxy-kubeconfig"
             kubeconfig.write_text(json.dumps(_plain_kubeconfig(self.faults.url)))
         config = self._home / f"config-{self._port}.json"
-        config.write_text(json.dumps(self.contestant.configuration(kubeconfig, elect=elect)))
+        config.write_text(json.dumps(self.contestant.configuration(kubeconfig, elect=elect, qps=qps)))
         flags = [f"--config={config}", "--bind-address=127.0.0.1", f"--secure-port={self._port}"]
         flags += ["--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"]
         if self.contestant.is_native:
