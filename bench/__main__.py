@@ -7,7 +7,7 @@ from rich.progress import Progress
 from rich.table import Table
 from tools.control_plane.binaries import folder, missing
 
-from bench import apiserver, decisions, extenders, memory, processes
+from bench import apiserver, claims, decisions, extenders, memory, processes
 
 NODES = 5_000
 GROWTH = (1_000, 5_000, 20_000, 100_000)
@@ -25,6 +25,7 @@ def main() -> None:
         console.print(_targets(progress, repeats, large=not chosen.quick))
         console.print(_growth(progress, growth))
         console.print(apiserver.table(apiserver.measure(quick=chosen.quick)))
+        claims.show(console, quick=chosen.quick)
         console.print(extenders.served_table(extenders.serve()))
         if chosen.quick:
             return

@@ -15,7 +15,7 @@ from moorage.config.gates import (
     VICTIM_START_TIME_ONCE,
     WORKLOAD_AWARE_PREEMPTION,
 )
-from moorage.errors import ExtenderError
+from moorage.errors import ExtenderError, PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
 from moorage.framework.events import Action, EventHint, Hint, Resource, nothing_of_pod, on
@@ -159,7 +159,11 @@ class DefaultPreemption:
         candidates: list[Candidate] = []
         harmless = False
         for row in _rotated(rows, self._handle.random.randrange(len(rows)) if rows else 0):
-            found = dry_runs.on(self._handle.snapshot.nodes[row])
+            try:
+                found = dry_runs.on(self._handle.snapshot.nodes[row])
+            except PluginError as problem:
+                # A filter that breaks here says that this node does not help; it is told where none does.
+                found = error(str(problem))
             if isinstance(found, Status):
                 refusals.assign(row, found)
                 continue

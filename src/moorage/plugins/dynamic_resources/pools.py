@@ -75,10 +75,13 @@ def _concerning(inventory: Inventory, node: NodeInfo, rules: Rules) -> Iterator[
 
 
 def _candidates(inventory: Inventory, node: NodeInfo, rules: Rules) -> Iterable[SliceFacts]:
-    yield from inventory.local(node.name)
-    yield from inventory.shared()
-    if not rules.counters_by_node_rule:
-        yield from inventory.counters_elsewhere(node.name)
+    """The slices to look at. Their order matters where slices of a pool do not agree on how many they are."""
+    local = inventory.local(node.name)
+    if rules.counters_by_node_rule:
+        return (*local, *inventory.shared())
+    devices = [facts for facts in local if not facts.slice.spec.shared_counters]
+    counters = [facts for facts in local if facts.slice.spec.shared_counters]
+    return (*devices, *inventory.shared(), *counters, *inventory.counters_elsewhere(node.name))
 
 
 def _pool(id_: PoolId, here: list[SliceFacts], inventory: Inventory, rules: Rules) -> Pool | None:

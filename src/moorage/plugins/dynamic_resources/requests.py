@@ -63,6 +63,10 @@ class ClaimPlan:
     choices: list[Choice]
     constraints: list[Constraint]
 
+    def constraining(self, wanted: Wanted) -> list[Constraint]:
+        """The constraints that are about devices of this request."""
+        return [one for one in self.constraints if one.concerns(wanted.base_name, wanted.full_name)]
+
 
 def plan(
     claims: Sequence[ResourceClaim],

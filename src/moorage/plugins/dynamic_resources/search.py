@@ -66,6 +66,8 @@ class Search:
         self._steps = 0
         self._look_ahead_after: float = look_ahead_after
         self._looks_ahead = False
+        #: The last request (claim, request) whose turn may still end in an error.
+        self._calm_after = (0, -1)
         self._plans: list[ClaimPlan] = []
         self._results: list[list[Taken]] = []
         self._forget()
@@ -149,7 +151,7 @@ class Search:
             return self._request(claim, index + 1)
         if wanted.count - number > MOST_DEVICES - len(self._results[claim]):
             return _TOO_MANY
-        if self._looks_ahead and self._is_hopeless(claim, index, number, start):
+        if self._looks_ahead and (claim, index) > self._calm_after and self._is_hopeless(claim, index, number, start):
             return False
         if wanted.every is not None:
             device = wanted.every[number]
@@ -183,19 +185,32 @@ class Search:
         return is_hopeless(waiting, self._positions, self._could_take, self._plans, self._counters)
 
     def _is_calm(self) -> bool:
-        """Whether no device can raise an error for any request."""
+        """Whether no device can raise an error for any request after the first ones, which leave no choice."""
+        self._calm_after = (0, -1)
+        chosen = False
         for claim, one in enumerate(self._plans):
             if not all(constraint.is_reversible for constraint in one.constraints):
                 return False  # nothing can be tried without leaving a trace
-            for wanted in (wanted for choice in one.choices for wanted in choice.wanted):
-                if wanted.every is not None and one.constraints:
-                    return False
-                try:
-                    for device, _ in self._positions:
-                        if self._is_selectable(claim, wanted, device) and self._rules.consumable:
-                            self._amounts(claim, wanted, device, "")
-                except BrokenSearch:
-                    return False
+            for index, choice in enumerate(one.choices):
+                chosen = chosen or choice.is_list
+                for wanted in choice.wanted:
+                    if wanted.every is not None and one.constraining(wanted):
+                        # Its devices may break a constraint. They do so at once, or, if none was chosen before, never.
+                        if chosen:
+                            return False
+                        self._calm_after = (claim, index)
+                    if not self._is_calm_about(claim, wanted):
+                        return False
+                chosen = chosen or any(wanted.every is None for wanted in choice.wanted)
+        return True
+
+    def _is_calm_about(self, claim: int, wanted: Wanted) -> bool:
+        try:
+            for device, _ in self._positions:
+                if self._is_selectable(claim, wanted, device) and self._rules.consumable:
+                    self._amounts(claim, wanted, device, "")
+        except BrokenSearch:
+            return False
         return True
 
     def _could_take(self, claim: int, wanted: Wanted, device: DeviceFacts, pool: Pool) -> bool:

@@ -118,3 +118,31 @@ def test_a_hopeless_search_ends() -> None:
     constraints = [{"matchAttribute": f"gpu.example.com/{name}"} for name in "abc"]
     asked = [a_claim("c", a_request("one", count=3), a_request("two", count=5), constraints=constraints)]
     assert found(listed, asked, "1.37", 100) is None
+
+
+def test_counters_of_several_requests_are_added_up() -> None:
+    """Each request by itself finds enough; all of them, and one that takes all of what is large, do not."""
+    small = [
+        {
+            "name": f"d{i:02}",
+            "attributes": {"a": {"int": i % 2}, "b": {"int": i % 3}, "c": {"int": i // 8}, "large": {"bool": False}},
+            "consumesCounters": [{"counterSet": "set", "counters": {"m": {"value": "250m"}}}],
+        }
+        for i in range(24)
+    ]
+    large = {
+        "name": "large",
+        "attributes": {"large": {"bool": True}},
+        "consumesCounters": [{"counterSet": "set", "counters": {"m": {"value": "5"}}}],
+    }
+    is_large = 'device.attributes["gpu.example.com"].large'
+    requests = [a_request(f"r{i}", f"!{is_large}", count=4) for i in range(3)]
+    constraints = [
+        {"matchAttribute": f"gpu.example.com/{name}", "requests": [f"r{i}"]} for i, name in enumerate(("a", "b", "c"))
+    ]
+    rest = a_request("rest", is_large, allocationMode="All")
+    asked = [a_claim("c", *requests, rest, constraints=constraints)]
+    assert found([*small, large], asked, "1.37", 100) is None
+    assert found([*small, large], asked, "1.37", NEVER) is SearchTooLong
+    first = [a_claim("c", rest, *requests, constraints=constraints)]
+    assert found([*small, large], first, "1.37", 100) is None
