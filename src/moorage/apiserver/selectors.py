@@ -222,11 +222,6 @@ _ABSENT = {
 }
 
 
-def field_reader(names: Sequence[str]) -> "FieldPaths":
-    """Reads the values of the given fields from an object."""
-    return FieldPaths(names)
-
-
 class FieldPaths:
     """Paths into an object, read as the strings that field selectors compare."""
 

@@ -149,11 +149,6 @@ def not_acceptable(accepted: Sequence[str]) -> StatusError:
     return StatusError(406, "NotAcceptable", message)
 
 
-def too_large(limit: int) -> StatusError:
-    """413: the body is bigger than any object may be."""
-    return StatusError(413, "RequestEntityTooLarge", f"Request entity too large: limit is {limit}")
-
-
 def expired(message: str) -> StatusError:
     """410: the resource version asked for is no longer in the history."""
     return StatusError(410, "Expired", message)

@@ -2,12 +2,12 @@
 
 import asyncio
 import gc
-import signal
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli.refusing import in_one_line
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
@@ -26,26 +26,12 @@ def apiserver(
 ) -> None:
     """Run a Kubernetes API server that kubectl and the stock components can use."""
     from moorage.apiserver.server import Options
-    from moorage.errors import InputError
+    from moorage.kube.process import loop_factory
 
-    runner = asyncio.Runner(loop_factory=_loop_factory())
-    try:
+    with in_one_line(), asyncio.Runner(loop_factory=loop_factory()) as runner:
         features = make_features(emulated_version, feature_gates)
         options = Options(bind_address=bind_address, port=port, data_dir=data_dir, features=features)
-        with runner:
-            runner.run(_serve(options, kubeconfig_out))
-    except InputError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
-
-
-def _loop_factory() -> type[asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed: it halves the cost of small requests."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.Loop
+        runner.run(_serve(options, kubeconfig_out))
 
 
 def _relax_garbage_collection() -> None:
@@ -57,11 +43,10 @@ def _relax_garbage_collection() -> None:
 
 async def _serve(options: "Options", kubeconfig_out: Path | None) -> None:
     from moorage.apiserver.server import ApiServer
+    from moorage.kube.process import stop_on_signals
 
     stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
+    stop_on_signals(stopping)
     _relax_garbage_collection()
     async with ApiServer(options) as server:
         typer.echo(f"serving on {server.url}")

@@ -5,9 +5,7 @@ from typing import Annotated
 import typer
 
 from moorage.cli import completing
-
-_BROKEN = 1
-_BAD_INPUT = 2
+from moorage.cli.refusing import in_one_line
 
 
 def controllers(
@@ -35,12 +33,11 @@ def controllers(
     They start while the CustomResourceDefinitions of their kinds are missing, and begin once those are there.
     """
     from moorage.controllers.process import ControllerOptions, run
-    from moorage.errors import InputError
     from moorage.kube.access import load_access
     from moorage.kube.election import ElectionSettings
     from moorage.observe.logs import configure
 
-    try:
+    with in_one_line():
         options = ControllerOptions(
             load_access(kubeconfig, master=master),
             names=tuple(names or ()),
@@ -49,7 +46,4 @@ def controllers(
         )
         configure(verbosity, as_json=logging_format == "json")
         status = run(options)
-    except (InputError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(_BAD_INPUT) from None
     raise typer.Exit(status)

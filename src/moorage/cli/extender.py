@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moorage.cli.completing import plugins
+from moorage.cli.refusing import in_one_line
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
     from moorage.extender.process import Settings
 
-_BAD_INPUT = 2
 _PEM = "PEM file"
 
 
@@ -59,7 +59,6 @@ def extender(
 ) -> None:
     """Serve plugins as an extender: a webhook that an unmodified kube-scheduler asks to filter, score and bind."""
     from moorage.engine.engine import default_registry
-    from moorage.errors import InputError
     from moorage.extender.configuring import plugins_config, register
     from moorage.extender.guarding import WHOLE_NODES_LIMIT, Limits
     from moorage.extender.process import Settings, run
@@ -67,7 +66,7 @@ def extender(
     from moorage.kube.election import ElectionSettings
     from moorage.observe.logs import configure
 
-    try:
+    with in_one_line():
         _check_tls(tls_cert, tls_key, client_ca)
         registry = default_registry()
         names = register(registry, plugin or ())
@@ -98,9 +97,6 @@ def extender(
             return
         configure(verbosity, as_json=logging_format == "json")
         status = run(settings)
-    except (InputError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(_BAD_INPUT) from None
     raise typer.Exit(status)
 
 

@@ -6,12 +6,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moorage.cli.plugins import PluginOption
+from moorage.cli.refusing import in_one_line
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
     from moorage.live.manifests import Deployment
-
-_BAD_INPUT = 2
 
 
 def manifests(
@@ -40,7 +39,6 @@ def manifests(
     """
     from moorage.config import load_config, parse_config
     from moorage.engine.engine import default_registry
-    from moorage.errors import InputError
     from moorage.live.controllermanifests import all_definitions, companions
     from moorage.live.manifests import Deployment, default_document
     from moorage.live.manifests import manifests as make_manifests
@@ -49,7 +47,7 @@ def manifests(
     if definitions:
         typer.echo("---\n".join(yaml.dump(one) for one in all_definitions()), nl=False)
         return
-    try:
+    with in_one_line():
         features = make_features(emulated_version, feature_gates)
         registry = default_registry()
         for reference in plugin or ():
@@ -65,12 +63,6 @@ def manifests(
             return
         before, after = companions(parse_config(document, known=registry.known, features=features), deployment)
         made = [*before, *make_manifests(document, registry, deployment), *after]
-    except InputError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(_BAD_INPUT) from None
-    except OSError as error:
-        typer.echo(f"{config}: {error.strerror}", err=True)
-        raise typer.Exit(_BAD_INPUT) from None
     for reference in plugin or ():
         if not reference.rpartition(":")[0].endswith(".py"):
             typer.echo(f"note: the image {image} must have the package of {reference} installed", err=True)

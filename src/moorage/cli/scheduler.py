@@ -7,9 +7,9 @@ import typer
 
 from moorage.cli.goflags import GoFlagsCommand, boolean, duration
 from moorage.cli.plugins import PluginOption
+from moorage.cli.refusing import BAD_INPUT, in_one_line
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
-_BAD_INPUT = 2
 _POLICY_FLAGS = (
     "--policy-config-file",
     "--policy-configmap",
@@ -29,7 +29,7 @@ class SchedulerCommand(GoFlagsCommand):
         answer = _answer_to_policy_flags(args)
         if answer:
             typer.echo(answer, err=True)
-            raise typer.Exit(_BAD_INPUT)
+            raise typer.Exit(BAD_INPUT)
         return super().parse_args(ctx, args)
 
 
@@ -101,7 +101,6 @@ def scheduler(
     logging_format: Annotated[str, typer.Option(metavar="text|json", help="What log lines look like.")] = "text",
 ) -> None:
     """Schedule the pods of a cluster: in kube-scheduler's place, or beside it under another scheduler name."""
-    from moorage.errors import InputError
     from moorage.live.options import Asking, Serving, make_options
     from moorage.live.process import run
     from moorage.observe.logs import configure
@@ -115,7 +114,7 @@ def scheduler(
         "resource_name": leader_elect_resource_name,
         "resource_namespace": leader_elect_resource_namespace,
     }
-    try:
+    with in_one_line():
         options = make_options(
             features=make_features(emulated_version, feature_gates),
             config_file=config,
@@ -137,7 +136,4 @@ def scheduler(
             return
         configure(verbosity, as_json=logging_format == "json")
         status = run(options)
-    except (InputError, OSError) as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(_BAD_INPUT) from None
     raise typer.Exit(status)

@@ -1,13 +1,14 @@
 """moorage up: a cluster in one process, for kubectl."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from moorage.cli.plugins import PluginOption
+from moorage.cli.refusing import BAD_INPUT, told
 from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
@@ -15,7 +16,6 @@ if TYPE_CHECKING:
     from moorage.nodes.shapes import NodeShape
 
 _BROKEN = 1
-_BAD_INPUT = 2
 
 
 def up(
@@ -82,13 +82,14 @@ def up(
 def run_to_the_end(work: Coroutine[Any, Any, None]) -> None:
     """Run until the work ends. What goes wrong with the input or the cluster is told in a line each, not a trace."""
     from moorage.errors import InputError, MoorageError
+    from moorage.kube.process import loop_factory
 
     status = 0
     try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+        with asyncio.Runner(loop_factory=loop_factory()) as runner:
             runner.run(work)
     except* (InputError, OSError) as group:
-        status = _tell(group, _BAD_INPUT)
+        status = _tell(group, BAD_INPUT)
     except* MoorageError as group:
         status = _tell(group, _BROKEN)
     if status:
@@ -100,17 +101,8 @@ def _tell(group: BaseExceptionGroup[Any], status: int) -> int:
         if isinstance(error, BaseExceptionGroup):
             _tell(error, status)
         else:
-            typer.echo(str(error), err=True)
+            typer.echo(told(error), err=True)
     return status
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed: it halves the cost of small requests."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
 
 
 def _shapes(shapes: list[str], count: int) -> "list[NodeShape]":
@@ -130,7 +122,7 @@ def _shapes(shapes: list[str], count: int) -> "list[NodeShape]":
 
 async def _serve(options: "ClusterOptions") -> None:
     from moorage.cli.embedded import embedded_cluster
-    from moorage.live.process import stop_on_signals
+    from moorage.kube.process import stop_on_signals
 
     stopping = asyncio.Event()
     stop_on_signals(stopping)

@@ -2,14 +2,15 @@
 
 import asyncio
 import logging
-import signal
 from dataclasses import dataclass, field
+from functools import partial
 
 from moorage import __version__
 from moorage.config.types import DEFAULT_SCHEDULER_NAME
 from moorage.controllers.running import OF_OUR_OWN, chosen_controllers, run_controllers
+from moorage.kube import process
 from moorage.kube.access import ClusterAccess
-from moorage.kube.election import ElectionSettings, LeaderElector, LeadershipLost
+from moorage.kube.election import ElectionSettings, LeaderElector
 from moorage.kube.transport import Client
 
 logger = logging.getLogger(__name__)
@@ -37,21 +38,7 @@ class ControllerOptions:
 
 def run(options: ControllerOptions) -> int:
     """Run until told to stop (0) or until leadership is lost (1). Returns the exit status."""
-    return asyncio.run(_run(options))
-
-
-async def _run(options: ControllerOptions) -> int:
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
-    try:
-        await run_until(options, stopping)
-    except LeadershipLost as lost:
-        logger.error("leader election lost: %s", lost)
-        return 1
-    logger.info("stopped")
-    return 0
+    return process.run(partial(run_until, options))
 
 
 async def run_until(options: ControllerOptions, stopping: asyncio.Event) -> None:

@@ -2,10 +2,9 @@
 
 import asyncio
 import logging
-import signal
-from collections.abc import Awaitable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -15,8 +14,10 @@ from moorage.extender.guarding import Guard, Limits, server_context
 from moorage.extender.mounting import aiohttp_app, serving
 from moorage.extender.service import ExtenderService
 from moorage.framework.registry import Registry
+from moorage.kube import process
 from moorage.kube.access import ClusterAccess
-from moorage.kube.election import ElectionSettings, LeaderElector, LeadershipLost
+from moorage.kube.election import ElectionSettings, LeaderElector
+from moorage.kube.process import together
 from moorage.kube.transport import Client
 
 logger = logging.getLogger(__name__)
@@ -44,20 +45,7 @@ class Settings:
 
 def run(settings: Settings) -> int:
     """Run until told to stop (0) or until leadership is lost (1). Returns the exit status."""
-    return asyncio.run(_run(settings))
-
-
-async def _run(settings: Settings) -> int:
-    stopping = asyncio.Event()
-    loop = asyncio.get_running_loop()
-    for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, stopping.set)
-    try:
-        await run_until(settings, stopping)
-    except LeadershipLost as lost:
-        logger.error("leader election lost: %s", lost)
-        return 1
-    return 0
+    return process.run(partial(run_until, settings))
 
 
 async def run_until(
@@ -89,7 +77,7 @@ async def run_until(
         )
         if started is not None:
             started.set_result(port)
-        await _until(stopping.wait(), elector.run(_forever) if elector else None)
+        await together(stopping.wait(), elector.run(_forever) if elector else None)
 
 
 def _tell(settings: Settings, service: ExtenderService) -> None:
@@ -107,19 +95,6 @@ def _tell(settings: Settings, service: ExtenderService) -> None:
 
 async def _forever() -> None:
     await asyncio.Event().wait()
-
-
-async def _until(told: Awaitable[object], beside: Awaitable[None] | None) -> None:
-    """Until told to stop, or until what runs beside it breaks."""
-    tasks = [asyncio.ensure_future(one) for one in (told, beside) if one is not None]
-    try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for task in ended:
-        task.result()
 
 
 def _log_leader(identity: str) -> None:

@@ -27,7 +27,6 @@ class ClusterEntry(msgspec.Struct, rename="kebab"):
     certificate_authority: str = ""
     certificate_authority_data: str = ""
     proxy_url: str = ""
-    disable_compression: bool = False
     extensions: list[NamedExtension] | None = None
 
 

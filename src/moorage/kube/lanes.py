@@ -52,9 +52,6 @@ class RetryPolicy:
         return isinstance(error, Unreachable | AnswerLost | TooManyRequests | ServerError)
 
 
-NO_RETRY = RetryPolicy(attempts=1)
-
-
 class _PodMeta(msgspec.Struct):
     uid: str = ""
 

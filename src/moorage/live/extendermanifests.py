@@ -13,12 +13,12 @@ from moorage.framework.registry import Registry
 from moorage.live.manifests import (
     CONFIG_PATH,
     Deployment,
-    apart,
     cluster_role_binding,
     feature_flags,
     lease_rights,
     object_of,
     read_rules,
+    replicated,
     write_rules,
 )
 from moorage.values import yaml
@@ -57,6 +57,7 @@ def extender_manifests(
 
     lease = LeaderElection(resource_name=deployment.name, resource_namespace=deployment.namespace)
     role = object_of("rbac.authorization.k8s.io/v1", "ClusterRole", deployment, cluster=True)
+    certificates = {"name": "tls", "secret": {"secretName": f"{deployment.name}-tls"}}
     return [
         object_of("v1", "ServiceAccount", deployment),
         {**role, "rules": list(rules())},
@@ -64,7 +65,7 @@ def extender_manifests(
         *lease_rights(lease, deployment),
         {**object_of("v1", "ConfigMap", deployment), "data": {"config.yaml": yaml.dump(document), **deployment.files}},
         _service(deployment),
-        _deployment(deployment),
+        replicated(deployment, deployment.replicas, _container(deployment), certificates),
     ]
 
 
@@ -74,30 +75,6 @@ def _service(deployment: Deployment) -> Tree:
         "ports": [{"name": "https", "port": PORT, "targetPort": "https"}],
     }
     return {**object_of("v1", "Service", deployment), "spec": spec}
-
-
-def _deployment(deployment: Deployment) -> Tree:
-    labels = {"app.kubernetes.io/name": deployment.name}
-    spec = {
-        "serviceAccountName": deployment.name,
-        "priorityClassName": "system-cluster-critical",
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "affinity": apart(labels),
-        "containers": [_container(deployment)],
-        "volumes": [
-            {"name": "config", "configMap": {"name": deployment.name}},
-            {"name": "tls", "secret": {"secretName": f"{deployment.name}-tls"}},
-            {"name": "tmp", "emptyDir": {"medium": "Memory"}},
-        ],
-    }
-    return {
-        **object_of("apps/v1", "Deployment", deployment),
-        "spec": {
-            "replicas": deployment.replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    }
 
 
 def _container(deployment: Deployment) -> Tree:

@@ -213,17 +213,23 @@ def lease_rights(election: LeaderElection, deployment: Deployment) -> Iterator[T
 
 
 def _deployment(config: Config, deployment: Deployment) -> Tree:
-    labels = {"app.kubernetes.io/name": deployment.name}
     replicas = deployment.replicas if config.leader_election.leader_elect else 1
+    return replicated(deployment, replicas, _container(deployment))
+
+
+def replicated(deployment: Deployment, replicas: int, container: Tree, *volumes: Tree) -> Tree:
+    """A Deployment of a process of ours, with its configuration and `volumes` besides."""
+    labels = {"app.kubernetes.io/name": deployment.name}
     spec = {
         "serviceAccountName": deployment.name,
         "priorityClassName": "system-cluster-critical",
         "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
         "affinity": apart(labels),
-        "containers": [_container(deployment)],
+        "containers": [container],
         # TLS keys pass through files for a moment, which nobody else may read and no disk sees.
         "volumes": [
             {"name": "config", "configMap": {"name": deployment.name}},
+            *volumes,
             {"name": "tmp", "emptyDir": {"medium": "Memory"}},
         ],
     }

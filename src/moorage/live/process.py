@@ -2,16 +2,16 @@
 
 import asyncio
 import logging
-import os
 import signal
-import threading
 from collections.abc import Callable, Coroutine
+from functools import partial
 from random import SystemRandom
-from types import FrameType
-from typing import Any, Final
+from typing import Any
 
 from moorage import __version__
-from moorage.kube.election import LeaderElector, LeadershipLost
+from moorage.kube import process
+from moorage.kube.election import LeaderElector
+from moorage.kube.process import together
 from moorage.kube.reviews import Reviewer
 from moorage.kube.transport import Client
 from moorage.live.clock import Clock
@@ -27,59 +27,10 @@ logger = logging.getLogger(__name__)
 
 USER_AGENT = f"moorage-scheduler/{__version__}"
 
-STOP_LIMIT: Final = 9.5
-"""Seconds after which a process that was told to stop ends, whatever is still going on in it."""
-
 
 def run(options: Options) -> int:
     """Run until told to stop (0) or until leadership is lost (1). Returns the exit status."""
-    with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-        return runner.run(_run(options))
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop where it is installed: half the CPU a request."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
-
-
-async def _run(options: Options) -> int:
-    stopping = asyncio.Event()
-    stop_on_signals(stopping)
-    try:
-        await run_until(options, stopping)
-    except LeadershipLost as lost:
-        logger.error("leader election lost: %s", lost)
-        return 1
-    logger.info("stopped")
-    return 0
-
-
-def stop_on_signals(stopping: asyncio.Event) -> None:
-    """Set `stopping` when told to stop, and end the process where that does not end it in time.
-
-    The handlers are Python's own: they run between two lines of a plugin that holds up the loop, the loop's do not.
-    """
-    loop = asyncio.get_running_loop()
-
-    def stop(_number: int, _frame: FrameType | None) -> None:
-        if not stopping.is_set():
-            last = threading.Timer(STOP_LIMIT, _end)
-            last.daemon = True
-            last.start()
-        loop.call_soon_threadsafe(stopping.set)
-
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
-
-
-def _end() -> None:
-    logger.error("not stopped %g s after being told to: ending as things are", STOP_LIMIT)
-    logging.shutdown()
-    os._exit(1)
+    return process.run(partial(run_until, options))
 
 
 async def run_until(options: Options, stopping: asyncio.Event) -> None:
@@ -115,15 +66,15 @@ async def run_until(options: Options, stopping: asyncio.Event) -> None:
         ):
             living = _live(scheduler, elector, stopping, delay=options.config.delay_cache_until_active)
             watchdog = Watchdog(scheduler.plugins, count=scheduler.metrics.loop_blocks.inc)
-            await _together(living, watchdog.run())
+            await together(living, watchdog.run())
 
 
 async def _live(scheduler: Scheduler, elector: LeaderElector | None, stopping: asyncio.Event, *, delay: bool) -> None:
     async def lead() -> None:
-        await _together(scheduler.lead(stopping), scheduler.follow() if delay and elector else None)
+        await together(scheduler.lead(stopping), scheduler.follow() if delay and elector else None)
 
     leading = _lead_when_elected(elector, lead, stopping) if elector else lead()
-    await _together(leading, None if delay and elector else scheduler.follow())
+    await together(leading, None if delay and elector else scheduler.follow())
 
 
 async def _lead_when_elected(
@@ -150,19 +101,6 @@ async def _lead_when_elected(
         told.cancel()
         running.cancel()
         await asyncio.gather(running, return_exceptions=True)
-
-
-async def _together(main: Coroutine[Any, Any, None], beside: Coroutine[Any, Any, None] | None) -> None:
-    """Run `main` with `beside` until `main` ends; `beside` ends first only by breaking, and that is passed on."""
-    tasks = [asyncio.ensure_future(one) for one in (main, beside) if one is not None]
-    try:
-        ended, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    for task in ended:
-        task.result()
 
 
 def _health(scheduler: Scheduler, elector: LeaderElector | None, stopping: asyncio.Event) -> Health:

@@ -21,11 +21,6 @@ class CustomKind:
         found = (version.get("schema") or {}).get("openAPIV3Schema")
         self.schema: Json = found if found is not None else {"type": "object", schema.PRESERVE: True}
 
-    @property
-    def has_status(self) -> bool:
-        """Whether status is written apart from the rest."""
-        return "status" in (self.version.get("subresources") or {})
-
     def shape(self, obj: Json, operation: Operation) -> None:
         """Check the metadata, prune what the schema does not know."""
         kind = operation.resource.kind

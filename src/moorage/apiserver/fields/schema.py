@@ -54,11 +54,6 @@ def struct(name: str) -> Struct:
     return _structs()[name]
 
 
-def has_struct(name: str) -> bool:
-    """Whether the table knows the struct."""
-    return name in _structs()
-
-
 def struct_names() -> tuple[str, ...]:
     """Every struct of the table, in its order."""
     return tuple(_structs())

@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 from moorage.apiserver.validation.faults import Faults
-from moorage.apiserver.validation.metadata import dns_label, qualified_name
-from moorage.apiserver.validation.rules import NOT_NEGATIVE, in_range, not_negative, one_of, port
+from moorage.apiserver.validation.metadata import qualified_name
+from moorage.apiserver.validation.rules import NOT_NEGATIVE, in_range, label_name, not_negative, one_of, port
 from moorage.errors import InputError
 from moorage.values.quantity import MILLI, ONE, parse_quantity
 
@@ -38,11 +38,7 @@ def validate_containers(spec: Json, path: str, faults: Faults) -> None:
 
 
 def _validate_container(container: Json, path: str, volumes: set[Any], claims: set[Any], faults: Faults) -> None:
-    name = container.get("name", "")
-    if not name:
-        faults.required(f"{path}.name")
-    elif problem := dns_label(name):
-        faults.invalid(f"{path}.name", name, problem)
+    label_name(container.get("name", ""), (), f"{path}.name", faults)
     if not container.get("image"):
         faults.required(f"{path}.image")
     one_of(container.get("imagePullPolicy"), PULL_POLICIES, f"{path}.imagePullPolicy", faults, required=True)

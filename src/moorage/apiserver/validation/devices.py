@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.apiserver.validation.faults import Faults
-from moorage.apiserver.validation.metadata import dns_label, dns_subdomain
-from moorage.apiserver.validation.rules import immutable, not_negative, one_of
+from moorage.apiserver.validation.metadata import dns_subdomain
+from moorage.apiserver.validation.rules import immutable, label_name, not_negative, one_of
 from moorage.cel import CompileError, selector
 from moorage.cel.semver import parse as parse_version
 
 Json = dict[str, Any]
 
-MOST_REQUESTS = MOST_SELECTORS = MOST_CONSTRAINTS = 32
+MOST_REQUESTS = MOST_SELECTORS = MOST_CONSTRAINTS = MOST_CONFIGS = 32
 MOST_ALTERNATIVES = 8
 MOST_DEVICES = 128
 MOST_CONSUMERS = 256
@@ -28,13 +28,15 @@ _NO_REQUEST = "must be the name of a request in the claim or the name of a reque
 def validate_claim_spec(spec: Json, path: str, faults: Faults) -> None:
     """Requests with unique names, selectors that compile, constraints and configuration about requests there are."""
     devices = spec.get("devices") or {}
+    for field, limit in (("requests", MOST_REQUESTS), ("constraints", MOST_CONSTRAINTS), ("config", MOST_CONFIGS)):
+        count = len(devices.get(field, ()))
+        if count > limit:
+            faults.too_many(f"{path}.devices.{field}", count, limit)
     requests = devices.get("requests", [])
-    if len(requests) > MOST_REQUESTS:
-        faults.too_many(f"{path}.devices.requests", len(requests), MOST_REQUESTS)
     names: set[str] = set()
     for position, request in enumerate(requests):
         here = f"{path}.devices.requests[{position}]"
-        _name(request.get("name", ""), {name for name in names if "/" not in name}, f"{here}.name", faults)
+        label_name(request.get("name", ""), {name for name in names if "/" not in name}, f"{here}.name", faults)
         names.add(request.get("name", ""))
         for where, choice in _choices(request, here, faults):
             if where != "exactly":
@@ -56,7 +58,7 @@ def _choices(request: Json, path: str, faults: Faults) -> Iterator[tuple[str, Js
         yield "exactly", request["exactly"]
     seen: set[str] = set()
     for number, choice in enumerate(alternatives):
-        _name(choice.get("name", ""), seen, f"{path}.firstAvailable[{number}].name", faults)
+        label_name(choice.get("name", ""), seen, f"{path}.firstAvailable[{number}].name", faults)
         seen.add(choice.get("name", ""))
         yield f"firstAvailable[{number}]", choice
 
@@ -104,15 +106,6 @@ def validate_selectors(selectors: list[Json], path: str, faults: Faults) -> None
             faults.too_long(f"{here}.expression", LONGEST_EXPRESSION)
         elif isinstance(problem := selector(expression, lists=False), CompileError):
             faults.invalid(f"{here}.expression", expression, f"compilation failed: {problem}")
-
-
-def _name(name: str, taken: set[str], path: str, faults: Faults) -> None:
-    if not name:
-        faults.required(path)
-    elif problem := dns_label(name):
-        faults.invalid(path, name, problem)
-    elif name in taken:
-        faults.duplicate(path, name)
 
 
 def validate_deviceclass(obj: Json, faults: Faults) -> None:
@@ -166,7 +159,7 @@ def validate_slice(obj: Json, faults: Faults) -> None:
         faults.too_many("spec.devices", len(devices), MOST_DEVICES)
     seen: set[str] = set()
     for position, device in enumerate(devices):
-        _name(device.get("name", ""), seen, f"spec.devices[{position}].name", faults)
+        label_name(device.get("name", ""), seen, f"spec.devices[{position}].name", faults)
         seen.add(device.get("name", ""))
         _device(device, f"spec.devices[{position}]", faults)
 

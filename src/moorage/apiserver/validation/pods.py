@@ -11,7 +11,7 @@ from moorage.apiserver.validation.metadata import (
     validate_annotations,
     validate_labels,
 )
-from moorage.apiserver.validation.rules import in_range, not_negative, one_of
+from moorage.apiserver.validation.rules import in_range, label_name, not_negative, one_of
 from moorage.apiserver.validation.scheduling import validate_affinity, validate_spread, validate_tolerations
 
 Json = dict[str, Any]
@@ -80,7 +80,7 @@ def _validate_names(spec: Json, path: str, faults: Faults) -> None:
 
 
 def _validate_gates(spec: Json, path: str, faults: Faults) -> None:
-    seen = set()
+    seen: set[str] = set()
     for position, gate in enumerate(spec.get("schedulingGates", ())):
         here, name = f"{path}.schedulingGates[{position}]", gate.get("name", "")
         if problem := qualified_name(name):
@@ -91,15 +91,10 @@ def _validate_gates(spec: Json, path: str, faults: Faults) -> None:
 
 
 def _validate_volumes(volumes: list[Json], path: str, faults: Faults) -> None:
-    seen = set()
+    seen: set[str] = set()
     for position, volume in enumerate(volumes):
         here, name = f"{path}[{position}]", volume.get("name", "")
-        if not name:
-            faults.required(f"{here}.name")
-        elif problem := dns_label(name):
-            faults.invalid(f"{here}.name", name, problem)
-        elif name in seen:
-            faults.duplicate(f"{here}.name", name)
+        label_name(name, seen, f"{here}.name", faults)
         seen.add(name)
         kinds = [key for key in volume if key != "name"]
         for kind in kinds[1:]:
@@ -109,15 +104,10 @@ def _validate_volumes(volumes: list[Json], path: str, faults: Faults) -> None:
 
 
 def _validate_claims(claims: list[Json], path: str, faults: Faults) -> None:
-    seen = set()
+    seen: set[str] = set()
     for position, claim in enumerate(claims):
         here, name = f"{path}[{position}]", claim.get("name", "")
-        if not name:
-            faults.required(f"{here}.name")
-        elif problem := dns_label(name):
-            faults.invalid(f"{here}.name", name, problem)
-        elif name in seen:
-            faults.duplicate(f"{here}.name", name)
+        label_name(name, seen, f"{here}.name", faults)
         seen.add(name)
         sources = ("resourceClaimName", "resourceClaimTemplateName")
         shown = {"Name": name, **{source[0].upper() + source[1:]: claim.get(source) for source in sources}}

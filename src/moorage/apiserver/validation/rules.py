@@ -1,13 +1,13 @@
 """Small rules that many kinds share."""
 
 import ipaddress
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Any
 
 import msgspec
 
 from moorage.apiserver.validation.faults import Faults
-from moorage.apiserver.validation.metadata import label_value, qualified_name, validate_labels
+from moorage.apiserver.validation.metadata import dns_label, label_value, qualified_name, validate_labels
 from moorage.objects import LabelSelector
 from moorage.values.quantity import parse_quantity
 from moorage.values.selector import compile_selector
@@ -65,16 +65,27 @@ def quantities(amounts: Json, path: str, faults: Faults) -> None:
             faults.invalid(f"{path}[{name}]", value, NOT_NEGATIVE)
 
 
+def label_name(name: str, taken: Container[str], path: str, faults: Faults) -> None:
+    """A name that is a DNS label, and no other's."""
+    if not name:
+        faults.required(path)
+    elif problem := dns_label(name):
+        faults.invalid(path, name, problem)
+    elif name in taken:
+        faults.duplicate(path, name)
+
+
 def label_selector(selector: Json | None, path: str, faults: Faults) -> None:
     """A label selector: keys, operators, values."""
     if selector is None:
         return
     validate_labels(selector.get("matchLabels") or {}, f"{path}.matchLabels", faults)
     for position, term in enumerate(selector.get("matchExpressions", ())):
-        _expression(term, f"{path}.matchExpressions[{position}]", faults)
+        requirement(term, f"{path}.matchExpressions[{position}]", faults)
 
 
-def _expression(term: Json, path: str, faults: Faults) -> None:
+def requirement(term: Json, path: str, faults: Faults, *, compares: bool = False) -> None:
+    """One expression over a label; those of nodes also compare numbers (Gt, Lt)."""
     operator, values = term.get("operator", ""), term.get("values", [])
     if operator in ("In", "NotIn"):
         if not values:
@@ -82,6 +93,9 @@ def _expression(term: Json, path: str, faults: Faults) -> None:
     elif operator in ("Exists", "DoesNotExist"):
         if values:
             faults.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
+    elif compares and operator in ("Gt", "Lt"):
+        if len(values) != 1:
+            faults.required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
     else:
         faults.invalid(f"{path}.operator", operator, "not a valid selector operator")
     label_key(term.get("key", ""), f"{path}.key", faults)

@@ -4,7 +4,7 @@ from typing import Any
 
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import dns_label, label_value
-from moorage.apiserver.validation.rules import label_key, label_selector, one_of
+from moorage.apiserver.validation.rules import label_key, label_selector, one_of, requirement
 from moorage.values.selector import parse_int64
 
 Json = dict[str, Any]
@@ -97,33 +97,14 @@ def validate_node_selector(selector: Json, path: str, faults: Faults) -> None:
 
 def validate_node_selector_term(term: Json, path: str, faults: Faults) -> None:
     """Expressions over labels, and over the name."""
-    for position, requirement in enumerate(term.get("matchExpressions", ())):
-        _validate_requirement(requirement, f"{path}.matchExpressions[{position}]", faults)
-    for position, requirement in enumerate(term.get("matchFields", ())):
-        _validate_field_requirement(requirement, f"{path}.matchFields[{position}]", faults)
+    for position, expression in enumerate(term.get("matchExpressions", ())):
+        requirement(expression, f"{path}.matchExpressions[{position}]", faults, compares=True)
+    for position, expression in enumerate(term.get("matchFields", ())):
+        _validate_field_requirement(expression, f"{path}.matchFields[{position}]", faults)
 
 
-def _validate_requirement(requirement: Json, path: str, faults: Faults) -> None:
-    operator, values = requirement.get("operator", ""), requirement.get("values", [])
-    if operator in ("In", "NotIn"):
-        if not values:
-            faults.required(f"{path}.values", "must be specified when `operator` is 'In' or 'NotIn'")
-    elif operator in ("Exists", "DoesNotExist"):
-        if values:
-            faults.forbidden(f"{path}.values", "may not be specified when `operator` is 'Exists' or 'DoesNotExist'")
-    elif operator in ("Gt", "Lt"):
-        if len(values) != 1:
-            faults.required(f"{path}.values", "must be specified single value when `operator` is 'Lt' or 'Gt'")
-    else:
-        faults.invalid(f"{path}.operator", operator, "not a valid selector operator")
-    label_key(requirement.get("key", ""), f"{path}.key", faults)
-    for position, value in enumerate(values):
-        if problem := label_value(value):
-            faults.invalid(f"{path}.values[{position}]", value, problem)
-
-
-def _validate_field_requirement(requirement: Json, path: str, faults: Faults) -> None:
-    operator, values = requirement.get("operator", ""), requirement.get("values", [])
+def _validate_field_requirement(expression: Json, path: str, faults: Faults) -> None:
+    operator, values = expression.get("operator", ""), expression.get("values", [])
     if operator not in ("In", "NotIn"):
         faults.invalid(f"{path}.operator", operator, "not a valid selector operator")
     elif len(values) != 1:
@@ -131,8 +112,8 @@ def _validate_field_requirement(requirement: Json, path: str, faults: Faults) ->
             f"{path}.values",
             "must be only one value when `operator` is 'In' or 'NotIn' for node field selector",
         )
-    if requirement.get("key") != "metadata.name":
-        faults.invalid(f"{path}.key", requirement.get("key", ""), "not a valid field selector key")
+    if expression.get("key") != "metadata.name":
+        faults.invalid(f"{path}.key", expression.get("key", ""), "not a valid field selector key")
 
 
 def _validate_pod_affinity(rules: Json, path: str, faults: Faults) -> None:

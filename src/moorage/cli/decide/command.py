@@ -11,9 +11,8 @@ import typer
 
 from moorage.cli import completing
 from moorage.cli.plugins import PluginOption, make_registry
+from moorage.cli.refusing import BAD_INPUT, in_one_line
 from moorage.cli.versions import GatesOption, VersionOption, make_features
-
-_BAD_INPUT = 2
 
 
 def decide(
@@ -74,7 +73,7 @@ def decide(
     from moorage.errors import InputError
 
     bad = 0
-    try:
+    with in_one_line():
         deciding = Deciding(make_registry(plugin), seed, make_features(emulated_version, feature_gates), ask_extenders)
         texts = {file: _read(file) for file in files}
         cases = next((file for file, text in texts.items() if are_cases(file, text)), None)
@@ -89,23 +88,15 @@ def decide(
             lines = lines_of(texts[cases], cases)
             with _writer(output) as out:
                 bad = decide_cases(lines, cases, out, deciding)
-    except InputError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(_BAD_INPUT) from None
     if bad:
-        raise typer.Exit(_BAD_INPUT)
+        raise typer.Exit(BAD_INPUT)
 
 
 def _read(file: str) -> bytes:
-    """What a file holds; a folder is read later, file by file. Raises InputError."""
-    from moorage.errors import InputError
-
+    """What a file holds; a folder is read later, file by file. Raises OSError."""
     if file == "-":
         return typer.get_binary_stream("stdin").read()
-    try:
-        return b"" if Path(file).is_dir() else Path(file).read_bytes()
-    except OSError as error:
-        raise InputError(error.strerror or str(error), where=file) from None
+    return b"" if Path(file).is_dir() else Path(file).read_bytes()
 
 
 @contextmanager

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-_BAD_INPUT = 2
+from moorage.cli.refusing import in_one_line
+
 _DEFAULT_POINTS = "filter,score"
 
 app = typer.Typer(
@@ -40,16 +41,12 @@ def plugin(
     """
     from moorage.cli.new.names import names
     from moorage.cli.new.package import files
-    from moorage.errors import InputError
 
-    try:
+    with in_one_line():
         chosen = names(name)
         made = files(chosen, _points(points))
         folder = into / chosen.distribution
         _write(folder, made)
-    except InputError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(_BAD_INPUT) from None
     typer.echo(f"{folder}/: {chosen.plugin} in src/{chosen.module}/plugin.py. Next:")
     typer.echo(f"  cd {folder}\n  make test    # its tests pass as they are\n  make up      # try it with kubectl")
 
@@ -75,15 +72,12 @@ def _points(given: str) -> list[str]:
 
 
 def _write(folder: Path, made: dict[str, str]) -> None:
-    """Write the files into a folder that must not be there yet. Raises InputError."""
+    """Write the files into a folder that must not be there yet. Raises InputError and OSError."""
     from moorage.errors import InputError
 
     if folder.exists():
         raise InputError("is there already: choose another name, or another folder by --into", where=str(folder))
-    try:
-        for path, text in made.items():
-            file = folder / path
-            file.parent.mkdir(parents=True, exist_ok=True)
-            file.write_text(text)
-    except OSError as error:
-        raise InputError(error.strerror or str(error), where=str(error.filename or folder)) from None
+    for path, text in made.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
