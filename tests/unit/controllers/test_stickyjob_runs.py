@@ -14,6 +14,7 @@ from moorage.kube.stamps import parse_time
 from moorage.objects import convert
 
 NOW = parse_time("2030-01-01T00:10:00Z") or 0.0
+POD_SPEC: dict[str, Any] = {"containers": [{"name": "main"}]}
 GOING = {"deletionTimestamp": "2030-01-01T00:01:30Z", "deletionGracePeriodSeconds": 30}
 
 
@@ -33,7 +34,7 @@ def pod(phase: str = "", *, metadata: dict[str, Any] | None = None, ended: str =
 
 
 def job(status: dict[str, Any] | None = None, **spec: Any) -> StickyJob:
-    template = {"spec": {"containers": [{"name": "main"}]}}
+    template = {"spec": POD_SPEC}
     return convert(
         {"metadata": {"generation": 2}, "spec": {"template": template, **spec}, "status": status or {}}, StickyJob
     )
@@ -137,3 +138,27 @@ def test_a_template_pruned_empty_is_told_with_the_cure() -> None:
     mended = statuses.with_phase(job(), status, Told("Pending", "PodPending", "soon"), "now")
     assert [each.type for each in mended.conditions] == ["Running"]
     assert mended.observed_generation == 2
+
+
+@pytest.mark.parametrize(
+    ("template", "message"),
+    [
+        ({"spec": 5}, "spec.template.spec: expected an object, got 5"),
+        ({"spec": ["x"]}, "spec.template.spec: expected an object, got ['x']"),
+        ({"metadata": "x", "spec": POD_SPEC}, "spec.template.metadata: expected an object, got 'x'"),
+        ({"metadata": {"labels": 1}, "spec": POD_SPEC}, "spec.template.metadata.labels: expected an object, got 1"),
+        ({"metadata": {"annotations": []}, "spec": POD_SPEC}, "spec.template.metadata.annotations: expected an object"),
+        ({"metadata": {"finalizers": "a/b"}, "spec": POD_SPEC}, "spec.template.metadata.finalizers: expected a list"),
+    ],
+)
+def test_a_template_of_the_wrong_shape_is_told(template: dict[str, Any], message: str) -> None:
+    status = statuses.with_phase(job(template=template), StickyJobStatus(), Told("Invalid", "x", "nothing"), "now")
+    told = {each.type: each for each in status.conditions}["TemplateUsable"]
+    assert (told.status, told.reason) == ("False", "TemplateInvalid")
+    assert told.message.startswith(message)
+
+
+def test_empty_parts_of_a_template_are_fine() -> None:
+    empty = {"labels": None, "annotations": None, "finalizers": None}
+    assert statuses.template_fault(job(template={"metadata": empty, "spec": POD_SPEC})) is None
+    assert statuses.template_fault(job(template={"metadata": None, "spec": POD_SPEC})) is None

@@ -112,8 +112,9 @@ class StickyJobController(Controller):
         if job.is_complete:
             await self._tell(job, job.status, statuses.complete(job.status))
             return None
-        if not statuses.is_template_usable(job):
-            await self._tell(job, job.status, Told(INVALID, "TemplatePruned", "there is nothing to run"))
+        fault = statuses.template_fault(job)
+        if fault is not None:
+            await self._tell(job, job.status, Told(INVALID, fault.reason, "there is nothing to run"))
             return None
         wait = statuses.retry_in(job.status, self.cluster.clock())
         if wait > 0:

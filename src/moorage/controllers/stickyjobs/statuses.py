@@ -27,6 +27,15 @@ STEADY_RUN = 600.0
 SHORTEST_ROUND = 10.0
 """Seconds from start to start of runs that succeed, where they are to go on for ever."""
 
+#: The parts of a template that are taken apart here, and what they have to be where they are there.
+_PARTS: tuple[tuple[tuple[str, ...], type], ...] = (
+    (("spec",), dict),
+    (("metadata",), dict),
+    (("metadata", "labels"), dict),
+    (("metadata", "annotations"), dict),
+    (("metadata", "finalizers"), list),
+)
+
 PRUNED = (
     "spec.template has no containers: a CustomResourceDefinition without x-kubernetes-preserve-unknown-fields: true "
     "under spec.template prunes it to {}. Print Moorage's with `moorage manifests --definitions`, apply it, and apply "
@@ -43,9 +52,32 @@ class Told:
     message: str
 
 
-def is_template_usable(job: StickyJob) -> bool:
-    """Whether there is something to run in the template."""
-    return bool((job.spec.template.get("spec") or {}).get("containers"))
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why nothing can be made of a template: the reason and message of its condition."""
+
+    reason: str
+    message: str
+
+
+def template_fault(job: StickyJob) -> Fault | None:
+    """What is wrong with the template as far as we take it apart ourselves; the API server says the rest of its pod."""
+    template = job.spec.template
+    for path, kind in _PARTS:
+        part = _part(template, path)
+        if part is not None and not isinstance(part, kind):
+            what = "an object" if kind is dict else "a list"
+            return Fault("TemplateInvalid", f"spec.template.{'.'.join(path)}: expected {what}, got {part!r}")
+    if not _part(template, ("spec", "containers")):
+        return Fault("TemplatePruned", PRUNED)
+    return None
+
+
+def _part(template: Json, path: tuple[str, ...]) -> Any:
+    part: Any = template
+    for name in path:
+        part = (part or {}).get(name)
+    return part
 
 
 def with_last_node(status: StickyJobStatus, node_name: str, node_uid: str) -> StickyJobStatus:
@@ -90,10 +122,13 @@ def with_phase(job: StickyJob, status: StickyJobStatus, told: Told, now: str) ->
         observed_generation=generation,
     )
     conditions = with_condition(status.conditions, running)
-    if is_template_usable(job):
+    fault = template_fault(job)
+    if fault is None:
         conditions = without_condition(conditions, TEMPLATE_CONDITION)
     else:
-        unusable = Condition(TEMPLATE_CONDITION, "False", "TemplatePruned", PRUNED, now, observed_generation=generation)
+        unusable = Condition(
+            TEMPLATE_CONDITION, "False", fault.reason, fault.message, now, observed_generation=generation
+        )
         conditions = with_condition(conditions, unusable)
     return replace(status, phase=told.phase, observed_generation=generation, conditions=conditions)
 
