@@ -65,6 +65,10 @@ class TestArithmetic:
             (("4",), ("2", "3"), 5),
             ((), (), 0),
             (("5",), (), 5),
+            ((), ("1500m",), 2),
+            ((), ("-3", "2"), 2),
+            ((), ("1e19",), 10**19),
+            ((), ("lots",), 0),
         ],
     )
     def test_a_pod_needs_the_larger_of_its_init_containers_and_the_others_together(

@@ -21,6 +21,7 @@ from moorage.controllers.runtime import (
 from moorage.framework import Struct
 
 FINALIZER = "example.org/anchor"
+LAST_NODE = "example.org/last-node"
 
 
 class AnchorSpec(Struct, frozen=True):
@@ -65,8 +66,11 @@ class AnchorController(Controller):
         return None
 
     async def _create(self, anchor: Anchor) -> None:
+        # Asked of the server: what an informer shows may be older than the node that was written down a moment ago.
+        now = await self.cluster.writer.get(resource_of(Anchor), anchor.metadata.name, anchor.metadata.namespace)
         metadata = {
             "name": anchor.metadata.name,
+            "annotations": {LAST_NODE: now.get("status", {}).get("lastNode", "")},
             "finalizers": [FINALIZER],
             "ownerReferences": [owner_reference(anchor)],
         }

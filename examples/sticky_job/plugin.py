@@ -12,27 +12,25 @@ from moorage.framework import (
     PodInfo,
     Rows,
     Status,
-    custom_kind,
 )
 
-Anchor = custom_kind("example.org/v1", "Anchor")
+LAST_NODE = "example.org/last-node"
 
 
 class StickToLastNode:
     """Score: everything for the last node."""
 
-    reads: ClassVar = (Anchor,)
     default_weight: ClassVar = 100
 
-    def __init__(self, _args: Any, handle: Handle) -> None:
-        self._objects = handle.snapshot.objects
+    def __init__(self, _args: Any, _handle: Handle) -> None:
+        """It needs nothing but the pod."""
 
     def pre_score(self, state: CycleState, pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
-        """Look up where the pod's Anchor ran last; nothing to do for the pods of others."""
-        if not any(owner.kind == "Anchor" and owner.controller for owner in pod.pod.metadata.owner_references):
+        """See where the pod's Anchor ran last; nothing to do for the pods of others, and for the first."""
+        node_name = pod.annotations.get(LAST_NODE)
+        if not node_name:
             return SKIP
-        anchor = self._objects.get(Anchor, pod.key)
-        state.write("StickToLastNode", anchor.status.get("lastNode") if anchor is not None else None)
+        state.write("StickToLastNode", node_name)
         return None
 
     def score(self, state: CycleState, _pod: PodInfo, node: NodeInfo) -> int:

@@ -227,6 +227,12 @@ async def test_a_binding_asked_for_again_moves_nothing(gpus: Gpus) -> None:
     assert "not found" in await gpus.bind({"metadata": {"name": "nobody", "uid": "u"}}, "n1")
 
 
+async def test_a_name_that_would_lead_elsewhere_is_refused(gpus: Gpus) -> None:
+    await gpus.node("n1")
+    body = {"PodName": "../../kube-system/pods/x", "PodNamespace": "default", "PodUID": "", "Node": "n1"}
+    assert "is no name of a Pod" in (await gpus.post("bind", body))["Error"]
+
+
 async def test_never_over_a_cards_memory_however_bindings_race(gpus: Gpus) -> None:
     await gpus.node("n1")
     pods = [await gpus.pod(f"p{index}", "5") for index in range(12)]

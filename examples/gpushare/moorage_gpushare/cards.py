@@ -6,7 +6,7 @@ from typing import Final, NamedTuple
 
 from moorage.errors import InputError
 from moorage.objects import Container, Pod
-from moorage.values.quantity import parse_quantity, whole
+from moorage.values.quantity import ONE, parse_quantity
 
 MEMORY: Final = "aliyun.com/gpu-mem"
 COUNT: Final = "aliyun.com/gpu-count"
@@ -117,6 +117,7 @@ def _limit(container: Container) -> int:
 
 def _whole(amount: str | int | float) -> int:
     try:
-        return max(whole(parse_quantity(amount)), 0)
+        # Rounded up; amounts that 64 bits cannot hold fit nowhere, where Go would read them as nothing.
+        return max(-(-parse_quantity(amount) // ONE), 0)
     except InputError:
         return 0

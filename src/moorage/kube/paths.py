@@ -3,10 +3,13 @@
 A small table of what schedulers and controllers touch; the class of a custom resource says itself where it is served.
 """
 
+import re
 from dataclasses import dataclass
 
 from moorage.errors import InputError
 from moorage.objects import KubeObject
+
+_leads_elsewhere = re.compile(r"[/%?#\s]|^\.\.?$").search
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +31,13 @@ class Resource:
         return f"/apis/{self.group}/{self.version}" if self.group else f"/api/{self.version}"
 
     def path(self, namespace: str = "", name: str = "", subresource: str = "") -> str:
-        """The path of a collection (all namespaces when none is given), an object, or its subresource."""
+        """The path of a collection (all namespaces when none is given), an object, or its subresource.
+
+        Raises InputError for a name that would lead elsewhere: some come from callers.
+        """
+        for segment in (namespace, name):
+            if _leads_elsewhere(segment):
+                raise InputError(f"{segment!r} is no name of a {self.kind}")
         parts = [self.root]
         if self.namespaced and namespace:
             parts += ["namespaces", namespace]

@@ -37,6 +37,15 @@ def test_an_object_that_lives_in_a_namespace_needs_one() -> None:
         resource_of("Pod").path(name="web")
 
 
+@pytest.mark.parametrize("name", ["../../kube-system/secrets/x", "..", ".", "a/b", "a%2fb", "a?dryRun=All", "a\nX: y"])
+def test_a_name_that_would_lead_elsewhere_is_refused(name: str) -> None:
+    pods = resource_of("Pod")
+    for namespace, pod in ((name, "web"), ("default", name)):
+        with pytest.raises(InputError, match="is no name of a Pod"):
+            pods.path(namespace, pod)
+    assert pods.path("default", "a.b..c:d_e").endswith("/a.b..c:d_e")
+
+
 def test_an_unknown_kind_is_named_with_those_there_are() -> None:
     with pytest.raises(InputError, match=r"'Pood'.*Pod, Node"):
         resource_of("Pood")

@@ -155,6 +155,17 @@ def test_a_pod_may_come_before_the_status_of_its_job() -> None:
     decide(*nodes(), a_job("b"), pod=older).assert_chosen("b")
 
 
+def test_a_pod_whose_job_is_not_known_yet_goes_by_what_it_carries() -> None:
+    """The definition may have been served a moment ago: the scheduler follows its kind from then on."""
+    pod = its_pod(last_node="c", last_node_uid="", sticky_version="11")
+    decide(*nodes(), pod=pod).assert_chosen("c")
+    waiting = decide(*nodes(a_node("c").cordoned()), pod=pod)
+    assert (waiting.chosen, "waiting for sticky node c: cordoned" in waiting.message) == ("", True)
+    decide(*nodes(), pod=its_pod(age=40, last_node="c")).assert_chosen("c")
+    assert decide(*nodes(a_node("c").cordoned()), pod=its_pod(age=40, last_node="c")).chosen in ("a", "b")
+    assert decide(*nodes(), pod=its_pod(last_node="gone")).chosen in NODES
+
+
 # ------------------------------------------------------------------------------------------------------------- seats
 
 

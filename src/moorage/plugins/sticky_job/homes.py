@@ -7,6 +7,9 @@ from moorage.columns import NodeInfo, NodeTable, ObjectStore, PodInfo
 from moorage.objects import LAST_NODE, LAST_NODE_UID, REQUIRED, STATUS_VERSION, Pod, StickyJob
 from moorage.values.time import parse_time
 
+UNKNOWN_SECONDS = 30.0
+"""How long a pod that has run waits for its node while its job is not known here."""
+
 
 @dataclass(frozen=True, slots=True)
 class Home:
@@ -38,15 +41,20 @@ def home_of(pod: PodInfo, objects: ObjectStore) -> Home | None:
     if not pod.pod.metadata.owner_references or not (uid := job_uid(pod.pod)):
         return None
     job = objects.get(StickyJob, pod.key)
-    if job is None or job.metadata.uid != uid:
+    stamp = pod.pod.metadata.creation_timestamp
+    created = parse_time(stamp) if stamp else 0.0
+    if job is None:
+        # Served since a moment ago, or gone: as long as nobody knows the pod goes by what it carries.
+        carried = pod.annotations.get(LAST_NODE, "")
+        return Home(carried, pod.annotations.get(LAST_NODE_UID, ""), created + UNKNOWN_SECONDS) if carried else None
+    if job.metadata.uid != uid:
         return None
     node_name, node_uid = _last_node(pod, job)
     if not node_name:
         return None
     unsaid = math.inf if job.spec.stickiness == REQUIRED else 0
     wait = unsaid if job.spec.wait_seconds is None else job.spec.wait_seconds
-    created = pod.pod.metadata.creation_timestamp
-    return Home(node_name, node_uid, (parse_time(created) if created else 0.0) + wait)
+    return Home(node_name, node_uid, created + wait)
 
 
 def _last_node(pod: PodInfo, job: StickyJob) -> tuple[str, str]:
