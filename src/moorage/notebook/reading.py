@@ -6,6 +6,7 @@ a priority class. Kinds that scheduling does not read (a Deployment, a ConfigMap
 `kubectl get all -o yaml` is full of them.
 """
 
+import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from copy import deepcopy
 from pathlib import Path
@@ -16,8 +17,11 @@ from moorage.apiserver.defaults.pods import default_pod
 from moorage.cases.reading import check_quantities
 from moorage.errors import InputError, ObjectError, did_you_mean
 from moorage.kube.paths import RESOURCES
+from moorage.notebook.misspelling import alike, unknown_fields
 from moorage.objects import KINDS, KubeObject, convert_object
 from moorage.values import yaml
+
+logger = logging.getLogger(__name__)
 
 #: A path of a file or folder, a text of YAML or JSON, a parsed manifest or list, or several of them.
 Source = str | Path | Mapping[str, Any] | Sequence[Mapping[str, Any]]
@@ -43,10 +47,21 @@ def _read(sources: Iterable[Source]) -> list[tuple[KubeObject, dict[str, Any]]]:
     trees = [pair for source in sources for pair in _trees(source)]
     classes = {name: tree for _, tree in trees if tree["kind"] == "PriorityClass" and (name := _name(tree))}
     objects: dict[tuple[str, str], tuple[KubeObject, dict[str, Any]]] = {}
+    told: set[tuple[str, str]] = set()
     for where, tree in trees:
+        _tell_unknown(tree, where, told)
         item = _object(tree, where, classes)
         objects[(item.KIND, item.key)] = item, tree
     return list(objects.values())
+
+
+def _tell_unknown(tree: Mapping[str, Any], where: str, told: set[tuple[str, str]]) -> None:
+    """Warn of fields that are unknown: what many objects have is told of the first."""
+    for fault in unknown_fields(tree):
+        kind_and_field = (str(tree["kind"]), alike(fault))
+        if kind_and_field not in told:
+            told.add(kind_and_field)
+            logger.warning("%s: %s: %s", where, tree["kind"], fault)
 
 
 def _trees(source: Source) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -119,3 +119,21 @@ def test_the_door_stands_on_the_package() -> None:
     assert moorage.load(NODE, POD).nodes == ("n1",)
     with pytest.raises(AttributeError, match="no attribute 'loud'"):
         _ = moorage.loud
+
+
+def test_unknown_fields_are_told_once_with_the_nearest_name(caplog: pytest.LogCaptureFixture) -> None:
+    container = {"name": "main", "resorces": {"requests": {"cpu": "1"}}}
+    pods = [
+        {**POD, "metadata": {"name": name, "lables": {}}, "spec": {"containers": [container]}} for name in ("a", "b")
+    ]
+    assert len(read_objects(pods)) == 2
+    assert caplog.messages == [
+        "object 0: Pod: metadata.lables: unknown field; did you mean labels?",
+        "object 0: Pod: spec.containers[0].resorces: unknown field; did you mean resources?",
+    ]
+
+
+def test_custom_kinds_have_the_fields_they_have(caplog: pytest.LogCaptureFixture) -> None:
+    job = {"apiVersion": "stickyjobs.example.com/v1", "kind": "StickyJob", "metadata": {"name": "j"}, "spek": {}}
+    read_objects(NODE, job)
+    assert caplog.messages == []
