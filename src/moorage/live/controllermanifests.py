@@ -1,6 +1,7 @@
 """Kubernetes manifests for what plugins of our own need beside the scheduler: definitions, and the controllers."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from moorage.config import Config
@@ -8,7 +9,7 @@ from moorage.controllers.definitions import POD_GROUPS, STICKY_JOBS, definition
 from moorage.controllers.podgroups import PodGroupController
 from moorage.controllers.runtime.controller import Controller
 from moorage.controllers.stickyjobs import StickyJobController
-from moorage.live.manifests import Deployment
+from moorage.live.manifests import Deployment, replicated
 
 Tree = dict[str, Any]
 
@@ -82,36 +83,10 @@ def controller_manifests(
 
 def _deployment(controllers: Iterable[type[Controller]], deployment: Deployment, scheduler_name: str) -> Tree:
     name, namespace = f"{deployment.name}-controllers", deployment.namespace
-    labels = {"app.kubernetes.io/name": name}
     flags = [f"--scheduler-name={scheduler_name}", f"--lease-name={name}", f"--lease-namespace={namespace}"]
-    container = {
+    process = {
         "name": "controllers",
-        "image": deployment.image,
-        "imagePullPolicy": "IfNotPresent",
         "args": ["controllers", *(one.name for one in controllers), *flags, "-v=2"],
         "resources": {"requests": {"cpu": "50m", "memory": "128Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
-        "volumeMounts": [{"name": "tmp", "mountPath": "/tmp"}],
     }
-    spec = {
-        "serviceAccountName": name,
-        "priorityClassName": "system-cluster-critical",
-        "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}},
-        "containers": [container],
-        # TLS keys pass through files for a moment, which nobody else may read and no disk sees.
-        "volumes": [{"name": "tmp", "emptyDir": {"medium": "Memory"}}],
-    }
-    return {
-        "apiVersion": "apps/v1",
-        "kind": "Deployment",
-        "metadata": {"name": name, "namespace": namespace},
-        "spec": {
-            "replicas": deployment.replicas,
-            "selector": {"matchLabels": labels},
-            "template": {"metadata": {"labels": labels}, "spec": spec},
-        },
-    }
+    return replicated(replace(deployment, name=name), deployment.replicas, process, {})

@@ -13,7 +13,9 @@ from moorage.framework.registry import Registry
 from moorage.live.manifests import (
     CONFIG_PATH,
     Deployment,
+    Mounts,
     cluster_role_binding,
+    configuration,
     feature_flags,
     lease_rights,
     object_of,
@@ -57,7 +59,7 @@ def extender_manifests(
 
     lease = LeaderElection(resource_name=deployment.name, resource_namespace=deployment.namespace)
     role = object_of("rbac.authorization.k8s.io/v1", "ClusterRole", deployment, cluster=True)
-    certificates = {"name": "tls", "secret": {"secretName": f"{deployment.name}-tls"}}
+    mounts: Mounts = {"tls": ({"secret": {"secretName": f"{deployment.name}-tls"}}, TLS_PATH)}
     return [
         object_of("v1", "ServiceAccount", deployment),
         {**role, "rules": list(rules())},
@@ -65,7 +67,7 @@ def extender_manifests(
         *lease_rights(lease, deployment),
         {**object_of("v1", "ConfigMap", deployment), "data": {"config.yaml": yaml.dump(document), **deployment.files}},
         _service(deployment),
-        replicated(deployment, deployment.replicas, _container(deployment), certificates),
+        replicated(deployment, deployment.replicas, _container(deployment), configuration(deployment) | mounts),
     ]
 
 
@@ -81,8 +83,6 @@ def _container(deployment: Deployment) -> Tree:
     probe = {"port": "https", "scheme": "HTTPS"}
     return {
         "name": "extender",
-        "image": deployment.image,
-        "imagePullPolicy": "IfNotPresent",
         "args": [
             "extender",
             *(f"--plugin={reference}" for reference in deployment.references),
@@ -102,14 +102,4 @@ def _container(deployment: Deployment) -> Tree:
         # Only the leader is ready: the Service leads to it alone.
         "readinessProbe": {"httpGet": {"path": "/readyz", **probe}, "periodSeconds": 2},
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
-        "volumeMounts": [
-            {"name": "config", "mountPath": CONFIG_PATH.rpartition("/")[0], "readOnly": True},
-            {"name": "tls", "mountPath": TLS_PATH, "readOnly": True},
-            {"name": "tmp", "mountPath": "/tmp"},
-        ],
     }

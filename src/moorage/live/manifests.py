@@ -214,12 +214,36 @@ def lease_rights(election: LeaderElection, deployment: Deployment) -> Iterator[T
 
 def _deployment(config: Config, deployment: Deployment) -> Tree:
     replicas = deployment.replicas if config.leader_election.leader_elect else 1
-    return replicated(deployment, replicas, _container(deployment))
+    return replicated(deployment, replicas, _container(deployment), configuration(deployment))
 
 
-def replicated(deployment: Deployment, replicas: int, container: Tree, *volumes: Tree) -> Tree:
-    """A Deployment of a process of ours, with its configuration and `volumes` besides."""
+Mounts = dict[str, tuple[Tree, str]]
+
+
+def configuration(deployment: Deployment) -> Mounts:
+    """The ConfigMap of the deployment's name, where the process looks for it."""
+    return {"config": ({"configMap": {"name": deployment.name}}, CONFIG_PATH.rpartition("/")[0])}
+
+
+def replicated(deployment: Deployment, replicas: int, process: Tree, mounts: Mounts) -> Tree:
+    """A Deployment of a process of ours: `process` is what is its container's own, `mounts` what it reads, by name:
+    from where, and where it finds it."""
     labels = {"app.kubernetes.io/name": deployment.name}
+    container = {
+        "name": process["name"],
+        "image": deployment.image,
+        "imagePullPolicy": "IfNotPresent",
+        **process,
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "capabilities": {"drop": ["ALL"]},
+            "readOnlyRootFilesystem": True,
+        },
+        "volumeMounts": [
+            *({"name": name, "mountPath": path, "readOnly": True} for name, (_, path) in mounts.items()),
+            {"name": "tmp", "mountPath": "/tmp"},
+        ],
+    }
     spec = {
         "serviceAccountName": deployment.name,
         "priorityClassName": "system-cluster-critical",
@@ -228,8 +252,7 @@ def replicated(deployment: Deployment, replicas: int, container: Tree, *volumes:
         "containers": [container],
         # TLS keys pass through files for a moment, which nobody else may read and no disk sees.
         "volumes": [
-            {"name": "config", "configMap": {"name": deployment.name}},
-            *volumes,
+            *({"name": name, **source} for name, (source, _) in mounts.items()),
             {"name": "tmp", "emptyDir": {"medium": "Memory"}},
         ],
     }
@@ -262,8 +285,6 @@ def feature_flags(features: Features) -> Iterator[str]:
 def _container(deployment: Deployment) -> Tree:
     return {
         "name": "scheduler",
-        "image": deployment.image,
-        "imagePullPolicy": "IfNotPresent",
         "args": [
             "scheduler",
             f"--config={CONFIG_PATH}",
@@ -276,15 +297,6 @@ def _container(deployment: Deployment) -> Tree:
         "livenessProbe": {**_probe("/livez"), "initialDelaySeconds": 10},
         "readinessProbe": _probe("/readyz"),
         "resources": {"requests": {"cpu": "100m", "memory": "256Mi"}},
-        "securityContext": {
-            "allowPrivilegeEscalation": False,
-            "capabilities": {"drop": ["ALL"]},
-            "readOnlyRootFilesystem": True,
-        },
-        "volumeMounts": [
-            {"name": "config", "mountPath": CONFIG_PATH.rpartition("/")[0], "readOnly": True},
-            {"name": "tmp", "mountPath": "/tmp"},
-        ],
     }
 
 
