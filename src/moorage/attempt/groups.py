@@ -1,7 +1,7 @@
 """One attempt at a group: decided as one, placed whole or not at all, then each member bound by itself."""
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from moorage.attempt import reporting
@@ -151,7 +151,7 @@ class GroupAttempts:
     def _decision(self, work: GroupWork, answers: GroupAnswers) -> GroupQuestion | GroupOutcome:
         """The engine's answer. What it does not foresee is a bug of ours and fails this group's attempt alone."""
         try:
-            return self._engine.decide_group(work, answers)
+            return self._engine.decide_group(work, answers, self._cluster if self._queue.holds_groups else None)
         except Exception as problem:
             logger.exception("deciding group %s broke", work.root.key)
             return self._engine.break_group(work, f"{type(problem).__name__}: {problem}")
@@ -185,7 +185,7 @@ class GroupAttempts:
                 self._evictions.begin(pod, nomination)
         for effect in outcome.effects:
             self._failures.make_room(effect)
-        taken = self._take(outcome.members) if self._queue.holds_groups else outcome.members
+        taken = self._take(outcome) if self._queue.holds_groups else outcome.members
         words = self._words(outcome)
         for member, found in zip(outcome.members, taken, strict=True):
             queued, _ = attempt.members[member.pod.uid]
@@ -223,9 +223,17 @@ class GroupAttempts:
             else:
                 self._world.record(reporting.group_failed(profile, verdict.group, example, verdict.message))
 
-    def _take(self, members: Sequence[Placement | Failure]) -> list[Placed | Failure]:
+    def _take(self, outcome: GroupOutcome) -> list[Placed | Failure]:
         """Take the places that were decided: all, before Permit is asked about any, so that none has to wait."""
-        return [self._placer.take(one) if isinstance(one, Placement) else one for one in members]
+        taken: list[Placed | Failure] = []
+        for one in outcome.members:
+            if isinstance(one, Failure):
+                taken.append(one)
+            elif (assumed := outcome.assumed.get(one.pod.uid)) is not None:
+                taken.append(Placed(one, assumed, self._engine.runner_of(one.pod), {}))
+            else:
+                taken.append(self._placer.take(one))
+        return taken
 
     def _place(self, found: Placement | Placed | Failure) -> Placed | Failure:
         """Ask Permit; where the place is not taken yet, take it first."""

@@ -12,7 +12,15 @@ from moorage.engine.chance import CycleRandom
 from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision
 from moorage.engine.explaining import explain
-from moorage.engine.groups import GroupAnswers, GroupCycle, GroupOutcome, GroupQuestion, GroupWork, PodByPodCycle
+from moorage.engine.groups import (
+    Counting,
+    GroupAnswers,
+    GroupCycle,
+    GroupOutcome,
+    GroupQuestion,
+    GroupWork,
+    PodByPodCycle,
+)
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.profiles import build_profile
 from moorage.engine.runner import Runner
@@ -104,23 +112,30 @@ class Engine:
         self._next_seed = self._random.getrandbits(64)
         return answers
 
-    def decide_group(self, work: GroupWork, answers: GroupAnswers) -> GroupQuestion | GroupOutcome:
-        """Where all members go, or why none; or what has to be asked first. Changes nothing."""
-        return self._group_cycle(work, answers).run()
+    def decide_group(
+        self, work: GroupWork, answers: GroupAnswers, counting: Counting | None = None
+    ) -> GroupQuestion | GroupOutcome:
+        """Where all members go, or why none; or what has to be asked first.
+
+        Changes nothing; but with `counting` members of a group that is whole may be left counted and reserved where
+        they go: `outcome.assumed` says which are.
+        """
+        if self._is_pod_by_pod(work):
+            return PodByPodCycle(self.runners, work, answers, self._features).run()
+        return GroupCycle(self.runners, work, answers, self._features, counting).run()
 
     def break_group(self, work: GroupWork, message: str) -> GroupOutcome:
         """The attempt at a group breaks with this."""
-        return self._group_cycle(work, GroupAnswers()).broken(message)
+        cycle = PodByPodCycle if self._is_pod_by_pod(work) else GroupCycle
+        return cycle(self.runners, work, GroupAnswers(), self._features).broken(message)
 
     def commit_group(self, outcome: GroupOutcome) -> None:
         """See `commit`."""
         if outcome.next_start is not None:
             self._next_start = outcome.next_start
 
-    def _group_cycle(self, work: GroupWork, answers: GroupAnswers) -> GroupCycle | PodByPodCycle:
-        is_old = QUEUED_POD_GROUPS not in self._features and work.root.is_native
-        cycle = PodByPodCycle if is_old else GroupCycle
-        return cycle(self.runners, work, answers, self._features)
+    def _is_pod_by_pod(self, work: GroupWork) -> bool:
+        return QUEUED_POD_GROUPS not in self._features and work.root.is_native
 
     def reach(self, pod: PodInfo, node_name: str) -> Placement:
         """A placement on a node that was chosen without a cycle, to be placed."""

@@ -11,8 +11,10 @@ podbypod    the same as 1.36 does it, where each member makes room for itself
 from moorage.engine.groups.cycle import GroupCycle
 from moorage.engine.groups.outcome import GroupAnswers, GroupOutcome, GroupQuestion, GroupVerdict, GroupWork
 from moorage.engine.groups.podbypod import PodByPodCycle
+from moorage.engine.groups.trial import Counting
 
 __all__ = [
+    "Counting",
     "GroupAnswers",
     "GroupCycle",
     "GroupOutcome",

@@ -5,7 +5,7 @@
     make room   where that fails: what has to go so that the whole group fits
     tell        what becomes of each member, and what is said of each group
 
-It changes nothing. What makes it whole is placed for real by whoever asked.
+It changes nothing, but where it is told to leave what makes the group whole as it was placed.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -27,7 +27,7 @@ from moorage.engine.groups.outcome import (
     blocking_of,
 )
 from moorage.engine.groups.placing import Results, TreePlacing, placed_in
-from moorage.engine.groups.trial import Asked, Trials
+from moorage.engine.groups.trial import Asked, Counting, Trials
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.profiles import CompiledProfile
 from moorage.engine.runner import Runner
@@ -44,8 +44,15 @@ class GroupCycle:
     """A group on its way to its nodes."""
 
     def __init__(
-        self, runners: Mapping[str, Runner], work: GroupWork, answers: GroupAnswers, features: Features
+        self,
+        runners: Mapping[str, Runner],
+        work: GroupWork,
+        answers: GroupAnswers,
+        features: Features,
+        counting: Counting | None = None,
     ) -> None:
+        """`counting`: where the group is whole its members stay counted there, and reserved."""
+        self._counting = counting
         self._runners = runners
         self._work = work
         self._answers = answers
@@ -78,9 +85,9 @@ class GroupCycle:
 
     def _run(self) -> GroupOutcome:
         root = self._work.root
-        trials = Trials(self._runners[self._work.pods[0].spec.scheduler_name], self._answers)
+        trials = Trials(self._runners[self._work.pods[0].spec.scheduler_name], self._answers, self._counting)
         placing = TreePlacing(trials, self._work, self._features)
-        results = placing.run()
+        results = placing.run(keeps=self._counting is not None)
         self._complete(results, root, None)
         # Members that were not tried are told what was known when the placing ended.
         untold = {path: result.status for path, result in results.items()}
@@ -102,6 +109,8 @@ class GroupCycle:
             is_waiting=status is not None and answer.status.code is Code.SUCCESS,
             next_start=trials.next_start,
         )
+        if status is None and self._counting is not None:
+            outcome.assumed = trials.assumed
         if status is not None:
             self._explain(outcome, results, answer)
         if answer.victims:

@@ -133,6 +133,8 @@ class GroupOutcome:
     #: Where it was refused: who stands in the way, and what was said of making room.
     blocking: Blocking | None = None
     room_message: str = ""
+    #: The members that were left where they were placed, reserved, as they are counted; by uid.
+    assumed: Mapping[str, PodInfo] = field(default_factory=dict)
     #: The members (uid) that are refused for the sake of others.
     bystanders: frozenset[str] = frozenset()
 

@@ -32,13 +32,15 @@ class TreePlacing:
         self.domains: dict[str, list[Placement | Failure]] | None = None
         self.attempts: list[Placement | Failure] = []
 
-    def run(self, where: str = "") -> Results:
-        """Try all of it; nothing of it stays."""
+    def run(self, where: str = "", *, keeps: bool = False) -> Results:
+        """Try all of it; nothing of it stays, but with `keeps` what makes the group whole."""
         results: Results = {}
         root = self._work.root
         with self._trials.block() as block:
             block.alone(self._work.pods)
             result = self._group(root, None, where, results)
+            if keeps and result.status is None and result.has_placed:
+                block.keep()
         if result.status is None and not result.has_placed:
             result.status = refused()
         return results

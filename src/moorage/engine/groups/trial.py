@@ -1,10 +1,10 @@
 """Members placed for a while, one after the other, each seeing those before it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from types import TracebackType
-from typing import Self
+from typing import Protocol, Self
 
-from moorage.columns import PodInfo, Rows
+from moorage.columns import PodInfo, Rows, Snapshot
 from moorage.engine.cycle import Cycle
 from moorage.engine.groups.outcome import GroupAnswers, GroupQuestion
 from moorage.engine.outcome import Failure, Placement
@@ -24,10 +24,24 @@ class Asked(DecisionEnds):
         self.question = question
 
 
+class Counting(Protocol):
+    """Counts pods on nodes that were decided on."""
+
+    def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
+        """Count the pod on the node; answers it as it will be once bound."""
+
+    def forget(self, uid: str) -> bool:
+        """Count it no more."""
+
+
 class Trials:
     """Places members of groups for a while. Complete for one attempt: it counts who was tried."""
 
-    def __init__(self, runner: Runner, answers: GroupAnswers) -> None:
+    def __init__(self, runner: Runner, answers: GroupAnswers, counting: Counting | None = None) -> None:
+        """`counting` knows what is assumed; without it only the snapshot does."""
+        self._counting = counting or SnapshotCounting(runner.snapshot)
+        #: The members that are counted now, as they are counted.
+        self.assumed: dict[str, PodInfo] = {}
         self.runner = runner
         self.snapshot = runner.snapshot
         self.answers = answers
@@ -55,7 +69,7 @@ class Trials:
     def place(self, placement: Placement) -> Failure | None:
         """Count the member on its node and reserve what it needs, within the innermost block."""
         pod, node_name, runner = placement.pod, placement.node_name, self.runner
-        assumed = self._count(pod, node_name)
+        self.assumed[pod.uid] = self._counting.assume(pod, node_name)
         problem: Failure | None = None
         try:
             refusal = runner.reserve(placement.state, pod, node_name)
@@ -64,7 +78,7 @@ class Trials:
         except PluginError as error:
             problem = Failure(pod, str(error), is_error=True, nomination=Nomination(""), error=error)
         if problem is not None:
-            self._uncount(assumed)
+            self._counting.forget(pod.uid)
             return problem
         self._open[-1].append(placement)
         return None
@@ -73,18 +87,7 @@ class Trials:
         """Take back the member that was placed last."""
         self._open[-1].remove(placement)
         self.runner.unreserve(placement.state, placement.pod, placement.node_name)
-        self._uncount(placement.pod.bound_to(placement.node_name))
-
-    def _count(self, pod: PodInfo, node_name: str) -> PodInfo:
-        bound = pod.bound_to(node_name)
-        self.snapshot.nominations.forget(pod)
-        self.snapshot.nodes.add_pod(bound, node_name)
-        self.snapshot.groups.placed(bound)
-        return bound
-
-    def _uncount(self, assumed: PodInfo) -> None:
-        self.snapshot.nodes.remove_pod(assumed, assumed.spec.node_name)
-        self.snapshot.groups.unplaced(assumed)
+        self._counting.forget(placement.pod.uid)
 
     # For blocks.
 
@@ -95,11 +98,35 @@ class Trials:
     def closed(self, *, kept: bool) -> None:
         """The innermost block ends."""
         placed = self._open.pop()
-        if kept and self._open:
-            self._open[-1] += placed
+        if kept:
+            if self._open:
+                self._open[-1] += placed
             return
         for placement in reversed(placed):
             self.runner.unreserve(placement.state, placement.pod, placement.node_name)
+
+
+class SnapshotCounting:
+    """Counting where nobody but the snapshot has to know."""
+
+    def __init__(self, snapshot: Snapshot) -> None:
+        self._snapshot = snapshot
+        self._bound: dict[str, PodInfo] = {}
+
+    def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
+        """Count the pod on the node."""
+        bound = self._bound[pod.uid] = pod.bound_to(node_name)
+        self._snapshot.nominations.forget(pod)
+        self._snapshot.nodes.add_pod(bound, node_name)
+        self._snapshot.groups.placed(bound)
+        return bound
+
+    def forget(self, uid: str) -> bool:
+        """Count it no more."""
+        bound = self._bound.pop(uid)
+        self._snapshot.nodes.remove_pod(bound, bound.spec.node_name)
+        self._snapshot.groups.unplaced(bound)
+        return True
 
 
 class Trial:
@@ -141,8 +168,3 @@ def refused_at(pod: PodInfo, status: Status) -> Failure:
         nomination=Nomination(""),
         pending=frozenset((status.plugin,)) if status.code is Code.PENDING else frozenset(),
     )
-
-
-def in_order(pods: Sequence[PodInfo], outcomes: Sequence[Placement | Failure]) -> dict[str, Placement | Failure]:
-    """What became of the pods that were tried, by uid."""
-    return {pod.uid: outcome for pod, outcome in zip(pods, outcomes, strict=False)}

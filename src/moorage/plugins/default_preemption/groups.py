@@ -50,6 +50,8 @@ class GroupPreemption:
         if not is_old and self._is_under_way(rejected, priority):
             promised = {pod.uid: self._promised(pod) for pod in rejected.members}
             return PodGroupPostFilterAnswer(ONGOING, promised)
+        if not self._units.may_have_below(priority):
+            return PodGroupPostFilterAnswer(NOBODY)
         found_units = self._units.before_1_37(self._snapshot.nodes) if is_old else self._units.of(self._snapshot.nodes)
         units = [unit for unit in found_units if unit.priority < priority]
         if not units:

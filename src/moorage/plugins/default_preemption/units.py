@@ -28,11 +28,18 @@ class Units:
 
     def __init__(self, snapshot: Snapshot) -> None:
         self._groups = snapshot.groups
+        self._nodes = snapshot.nodes
 
     def concern(self, pods: Iterable[PodInfo]) -> bool:
         """Whether some of the pods are members of groups."""
         groups = self._groups
         return groups.is_active and any(groups.path_of(pod) for pod in pods)
+
+    def may_have_below(self, priority: int) -> bool:
+        """Whether some pod may have a lower priority, its own or its group's. Quick."""
+        if self._nodes.has_below(priority):
+            return True
+        return any(one.is_native and (one.priority or 0) < priority for one in self._groups.each())
 
     def of(self, nodes: Iterable[NodeInfo]) -> list[Unit]:
         """The units that have a pod on these nodes, with their pods everywhere."""
