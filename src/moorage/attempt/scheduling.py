@@ -8,7 +8,7 @@ import logging
 import math
 from collections.abc import Callable
 
-from moorage.attempt import reporting
+from moorage.attempt import explaining, reporting
 from moorage.attempt.binding import Bindings
 from moorage.attempt.failing import FailureHandler
 from moorage.attempt.groups import GroupAttempts
@@ -128,6 +128,8 @@ class Attempts:
         if not isinstance(outcome, Placement | Failure):
             self.inquiries.ask(Inquiry(queued, pod, answers, outcome, started))
             return
+        if explaining.pod_logger.isEnabledFor(logging.DEBUG):
+            explaining.tell(self._engine.explain(pod, answers))
         self._engine.commit(outcome)
         self._world.observer.decided(outcome, self._world.now() - started)
         placed = self._placer.place(outcome) if isinstance(outcome, Placement) else outcome

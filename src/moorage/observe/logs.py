@@ -1,7 +1,7 @@
 """Log lines: how they look, and how many of them there are.
 
 Verbosity counts as klog's: 0 says what went wrong and that the process started, 2 what becomes of pods, 4 and more
-what every step does.
+what led to it: every score and every refusal.
 """
 
 import json
@@ -26,7 +26,8 @@ def configure(verbosity: int = 0, *, as_json: bool = False, stream: IO[str] | No
     root = logging.getLogger()
     root.handlers[:] = [handler]
     root.setLevel(next((level for least, level in _LEVELS if verbosity >= least), logging.WARNING))
-    logging.getLogger(POD_LOGGER).setLevel(logging.INFO if verbosity >= 2 else logging.WARNING)
+    pods = logging.DEBUG if verbosity >= 4 else logging.INFO if verbosity >= 2 else logging.WARNING
+    logging.getLogger(POD_LOGGER).setLevel(pods)
     logging.getLogger("asyncio").setLevel(logging.WARNING)
 
 
