@@ -40,7 +40,7 @@ _READY: Final[Mapping[str, str]] = {
 _PORTS: Final[Mapping[str, tuple[str, str]]] = {"scheduler": ("--secure-port", "10259"), "extender": ("--port", "8888")}
 _NAMED_PORTS: Final = re.compile(r"\b(10259|8888|6443|39999)\b")
 _WANTS_CLUSTER: Final = re.compile(r"\bkubectl\b|\.kube/config|^moorage (scheduler|extender|controllers)\b")
-_READING: Final = re.compile(r"^(kubectl (get|describe|logs|events)|curl)\b")
+_READING: Final = re.compile(r"^(kubectl (get|describe|logs|events)|curl|grep)\b")
 
 
 class Failed(AssertionError):
@@ -91,9 +91,8 @@ class Session:
         for command, server in reversed([one for one in self._servers if one[0].startswith(kind)]):
             self._servers.remove((command, server))
             status = server.interrupt()
-            said = server.log.read_text()
-            if command.startswith("moorage") and (status or "Traceback" in said):
-                failures.append(f"{self.page.name}: {command} ended with status {status}:\n{said[-3000:]}")
+            if command.startswith("moorage") and status:
+                failures.append(f"{self.page.name}: {command} ended with status {status}:\n{server.log_tail()}")
         if check and failures:
             raise Failed("\n".join(failures))
 
@@ -133,16 +132,16 @@ class Session:
             time.sleep(0.2)
 
     def _serve(self, command: str, where: str) -> None:
-        words = [os.path.expanduser(word.replace("~", str(self._home), 1)) for word in shlex.split(command)]
+        words = command.split()
         kind = words[1]
         self.stop(" ".join(words[:2]))
+        started = command
         if kind in _PORTS:
             option, number = _PORTS[kind]
             if option not in words:
-                words += [option, self._port(number)]
-        words[0] = str(Path(sys.executable).with_name(words[0]))
+                started += f" {option} {self._port(number)}"
         log = self._log / f"{len(list(self._log.iterdir()))}-{kind}.log"
-        server = Process(where, words, log, cwd=self.cwd, environment=self._environment())
+        server = Process(where, ["bash", "-c", f"exec {started}"], log, cwd=self.cwd, environment=self._environment())
         self._servers.append((command, server))
         ready = _READY.get(kind, "")
         server.wait_until(lambda: ready in log.read_text())

@@ -14,7 +14,6 @@ default plugins and yours, and gives a `Decided`; `Cluster.scheduler` gives a `S
 `Cluster.run` gives a `Run`: the whole scheduler over time that jumps, for gates, queue order, hints, Permit, binding.
 `check_plugin(MyPlugin)` tries on many clusters what a plugin promises: both forms agree, Scope is honest, nothing is
 touched.
-touched.
 """
 
 from moorage.testing.checking import check_plugin
