@@ -65,13 +65,13 @@ class Page:
     @property
     def headings(self) -> list[tuple[int, str]]:
         """Its headings, each with its level."""
-        found = (re.match(r"^(#+) (.+)$", line) for line in self._prose())
+        found = (re.match(r"^(#+) (.+)$", line) for line in self.prose())
         return [(len(one[1]), one[2]) for one in found if one]
 
     @property
     def links(self) -> list[str]:
         """What it links to."""
-        return [target for line in self._prose() for target in re.findall(r"\]\(([^)\s]+)\)", line)]
+        return [target for line in self.prose() for target in re.findall(r"\]\(([^)\s]+)\)", line)]
 
     def blocks(self) -> Iterator[Block]:
         """Its blocks, in order. Raises ValueError for one that does not end."""
@@ -93,7 +93,7 @@ class Page:
             yield Block(opened["language"], "\n".join(text) + "\n", number + 1, why)
             why = ""
 
-    def _prose(self) -> Iterator[str]:
+    def prose(self) -> Iterator[str]:
         """The lines outside of blocks."""
         fence = ""
         for line in self.lines:
