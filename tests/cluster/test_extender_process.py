@@ -3,6 +3,7 @@
 import contextlib
 import json
 import re
+import subprocess
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from tools.control_plane.running import ControlPlane
 
 from moorage.kube.paths import resource_of
 
+EXAMPLES = Path(__file__).parents[2] / "examples"
 PLUGIN = f"{Path(__file__).with_name('seats.py')}:Seats"
 
 Tree = dict[str, Any]
@@ -131,3 +133,28 @@ async def test_the_printed_entry_is_what_kube_scheduler_is_configured_with(tmp_p
     (printed,) = yaml.safe_load((tmp_path / "printed").read_text())["extenders"]
     asked = entry(Extender(8888, None))  # type: ignore[arg-type]
     assert asked.items() <= printed.items()
+
+
+V1BETA2 = """
+apiVersion: kubescheduler.config.k8s.io/v1beta2
+kind: KubeSchedulerConfiguration
+profiles: [{schedulerName: old, plugins: {score: {enabled: [{name: NodePreferAvoidPods, weight: 10000}]}}}]
+extenders:
+- {urlPrefix: "http://127.0.0.1:1/gpushare-scheduler", filterVerb: filter, bindVerb: bind, nodeCacheCapable: true,
+   managedResources: [{name: aliyun.com/gpu-mem, ignoredByScheduler: false}]}
+"""
+
+
+@pytest.mark.parametrize("old", ["the guide of gpushare", "the pair of sample-scheduler-extender", "v1beta2"])
+def test_what_was_converted_is_what_kube_scheduler_takes(control_plane: ControlPlane, tmp_path: Path, old: str) -> None:
+    file = {
+        "the guide of gpushare": EXAMPLES / "gpushare" / "scheduler-policy-config.json",
+        "the pair of sample-scheduler-extender": EXAMPLES / "sample_extender" / "scheduler-extender-config.yaml",
+        "v1beta2": tmp_path / "old.yaml",
+    }[old]
+    if old == "v1beta2":
+        file.write_text(V1BETA2)
+    command = [sys.executable, "-m", "moorage", "config", "convert", str(file)]
+    converted = yaml.safe_load(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    assert converted["extenders"]
+    control_plane.start_kube_scheduler(converted).end()
