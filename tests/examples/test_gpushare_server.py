@@ -12,6 +12,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from moorage_gpushare.__main__ import main
 from tests.cluster.conftest import start_embedded
 from tools.control_plane.processes import free_ports
 from tools.control_plane.running import Access
@@ -32,22 +33,19 @@ def access() -> Iterator[Access]:
         yield one
 
 
-class Gpus:
-    """A cluster with cards, and the webhook beside it."""
+class Webhook:
+    """The process, which one test after the other speaks to."""
 
-    def __init__(self, access: Access, client: Client, session: aiohttp.ClientSession) -> None:
-        self.access = access
-        self.client = client
-        self._session = session
-        self._port = 0
+    def __init__(self, access: Access) -> None:
+        self._access = access
         self._process: subprocess.Popen[bytes] | None = None
-        self._made: list[str] = []
+        self.port = 0
 
     def start(self) -> None:
-        (self._port,) = free_ports(1)
-        command = [sys.executable, "-m", "moorage_gpushare", "--port", str(self._port)]
+        (self.port,) = free_ports(1)
+        command = [sys.executable, "-m", "moorage_gpushare", "--port", str(self.port)]
         self._process = subprocess.Popen(
-            [*command, "--kubeconfig", str(self.access.kubeconfig)],
+            [*command, "--kubeconfig", str(self._access.kubeconfig)],
             env={**os.environ, "PYTHONPATH": str(EXAMPLE)},
             stderr=subprocess.DEVNULL,
         )
@@ -56,6 +54,27 @@ class Gpus:
         if self._process is not None:
             self._process.kill()
             self._process.wait()
+
+
+@pytest.fixture(scope="module")
+def webhook(access: Access) -> Iterator[Webhook]:
+    made = Webhook(access)
+    made.start()
+    try:
+        yield made
+    finally:
+        made.kill()
+
+
+class Gpus:
+    """A cluster with cards, and the webhook beside it."""
+
+    def __init__(self, access: Access, webhook: Webhook, client: Client, session: aiohttp.ClientSession) -> None:
+        self.access = access
+        self.webhook = webhook
+        self.client = client
+        self._session = session
+        self._made: list[str] = []
 
     async def post(self, path: str, body: Any) -> Any:
         """The answer, as soon as there is somebody to answer."""
@@ -75,7 +94,7 @@ class Gpus:
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._port}/gpushare-scheduler"
+        return f"http://127.0.0.1:{self.webhook.port}/gpushare-scheduler"
 
     async def node(self, name: str, memory: str = "30", count: str = "2", **more: str) -> None:
         amounts = {
@@ -139,17 +158,16 @@ class Gpus:
         for path in reversed(self._made):
             with contextlib.suppress(ApiError):
                 await self.client.delete(path, query={"gracePeriodSeconds": 0})
+        await self.settled(lambda inspect: inspect["nodes"] == [])
 
 
 @pytest.fixture
-async def gpus(access: Access) -> AsyncIterator[Gpus]:
+async def gpus(access: Access, webhook: Webhook) -> AsyncIterator[Gpus]:
     async with Client(load_access(access.kubeconfig)) as client, aiohttp.ClientSession() as session:
-        made = Gpus(access, client, session)
-        made.start()
+        made = Gpus(access, webhook, client, session)
         try:
             yield made
         finally:
-            made.kill()
             await made.clean()
 
 
@@ -247,11 +265,11 @@ async def test_right_again_after_a_kill(gpus: Gpus) -> None:
     pods = [await gpus.pod(f"p{index}", "5") for index in range(10)]
     racing = [asyncio.create_task(gpus.bind(pod, "n1")) for pod in pods[:5]]
     await asyncio.sleep(0.01)
-    gpus.kill()
+    gpus.webhook.kill()
     for task in racing:
         task.cancel()
     await asyncio.gather(*racing, return_exceptions=True)
-    gpus.start()
+    gpus.webhook.start()
     errors = [await gpus.bind(pod, "n1") for pod in pods]
     assert sum(not error for error in errors) == 6
     held = [0, 0]
@@ -309,19 +327,17 @@ async def test_inspect_of_what_has_no_cards(gpus: Gpus) -> None:
         assert await answer.text() == "0.1.0"
 
 
-async def test_the_table_in_the_terminal(gpus: Gpus) -> None:
+async def test_the_table_in_the_terminal(
+    gpus: Gpus, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     await gpus.node("n1")
     await gpus.node("n2", memory="8", count="1")
     assert await gpus.bind(await gpus.pod("p", "6"), "n1") == ""
-
-    def shown(*arguments: str) -> str:
-        command = [sys.executable, "-m", "moorage_gpushare", "inspect", "--kubeconfig", str(gpus.access.kubeconfig)]
-        environment = {**os.environ, "PYTHONPATH": str(EXAMPLE)}
-        return subprocess.run(
-            [*command, *arguments], env=environment, capture_output=True, text=True, check=True
-        ).stdout
-
-    assert shown() == (
+    command = ["inspect", "--kubeconfig", str(gpus.access.kubeconfig)]
+    program = [sys.executable, "-m", "moorage_gpushare"]
+    environment = {**os.environ, "PYTHONPATH": str(EXAMPLE)}
+    done = await asyncio.to_thread(subprocess.check_output, [*program, *command], env=environment, text=True)
+    assert done == (
         "NAME  IPADDRESS  GPU0(Allocated/Total)  GPU1(Allocated/Total)  GPU Memory(GiB)\n"
         "n1    unknown    6/15                   0/15                   6/30\n"
         "n2    unknown    0/8                                           0/8\n"
@@ -329,8 +345,13 @@ async def test_the_table_in_the_terminal(gpus: Gpus) -> None:
         "Allocated/Total GPU Memory In Cluster:\n"
         "6/38 (15%)\n"
     )
-    assert "p     default    6                0" in shown("-d", "n1")
-    with pytest.raises(subprocess.CalledProcessError) as caught:
-        shown("nowhere")
-    assert caught.value.returncode == 2
-    assert "node nowhere: has no shared cards" in caught.value.stderr
+
+    async def shown(*arguments: str) -> tuple[int, str, str]:
+        monkeypatch.setattr(sys, "argv", ["moorage_gpushare", *command, *arguments])
+        status = await asyncio.to_thread(main)
+        printed = capsys.readouterr()
+        return status, printed.out, printed.err
+
+    status, printed, _ = await shown("-d", "n1")
+    assert (status, "p     default    6                0" in printed) == (0, True)
+    assert await shown("nowhere") == (2, "", "node nowhere: has no shared cards, or is not there\n")

@@ -162,6 +162,9 @@ async def _send(send: Send, reply: Reply, content_type: str) -> None:
     await send({"type": "http.response.body", "body": reply.body})
 
 
+_LINGERING_SECONDS: Final = 0.5
+"""How long the rest of a body is read that nobody wants any more, so that its sender comes to read the answer."""
+
 #: Connections on which no request was heard yet, with the timers that will close them.
 _SILENT: Final = web.AppKey("silent", dict[web.RequestHandler, asyncio.TimerHandle])
 
@@ -176,7 +179,7 @@ async def serving(
     limits: Limits | None = None,
 ) -> AsyncIterator[int]:
     """Serve on an address until the block ends; gives the port. A connection that says nothing is closed."""
-    runner = web.AppRunner(application, access_log=None)
+    runner = web.AppRunner(application, access_log=None, lingering_time=_LINGERING_SECONDS)
     await runner.setup()
     try:
         server = runner.server
