@@ -19,11 +19,12 @@ class BoundLabels:
     """Expects labels to be copied once they were seen to be, and no longer once they were not."""
 
     def __init__(self) -> None:
-        self._copies = False
+        #: Whether labels are expected to be copied at all.
+        self.copies = False
 
     def expected(self, pod: Pod, node: NodeInfo | None) -> Pod:
         """The pod with the labels it will have on that node; the same object where that changes nothing."""
-        if not self._copies or node is None:
+        if not self.copies or node is None:
             return pod
         copied = _topology(node.labels)
         labels = pod.metadata.labels
@@ -36,7 +37,7 @@ class BoundLabels:
         copied = _topology(node.labels) if node is not None else {}
         if copied:
             labels = bound.metadata.labels
-            self._copies = all(labels.get(key) == value for key, value in copied.items())
+            self.copies = all(labels.get(key) == value for key, value in copied.items())
 
 
 def _topology(labels: Mapping[str, str]) -> dict[str, str]:

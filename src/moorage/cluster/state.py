@@ -134,6 +134,8 @@ class ClusterState:
 
     def _bound(self, pod: PodInfo, node_name: str) -> PodInfo:
         bound = pod.bound_to(node_name)
+        if not self._labels.copies:
+            return bound
         labelled = self._labels.expected(bound.pod, self.snapshot.nodes.get(node_name))
         if labelled is bound.pod:
             return bound

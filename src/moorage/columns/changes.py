@@ -13,6 +13,9 @@ from moorage.columns.pods import PodInfo
 
 T = TypeVar("T")
 
+_NO_ROWS: NDArray[np.intp] = np.zeros(0, dtype=np.intp)
+_NO_ROWS.flags.writeable = False
+
 
 class PodChange(NamedTuple):
     """A pod came to (+1) or went from (-1) a row."""
@@ -79,4 +82,5 @@ class RowLog:
         """The rows from that position on, some perhaps more than once; None where they are partly gone."""
         if position < self._first:
             return None
-        return self._rows[position - self._first : self._used].copy()
+        start = position - self._first
+        return self._rows[start : self._used].copy() if start < self._used else _NO_ROWS

@@ -171,7 +171,7 @@ class Broken:
 Answer = FilterAnswer | PrioritizeAnswer | PreemptAnswer | Broken
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: to make a frozen one costs each decision a microsecond more
 class Answers:
     """All that a pod's decision is handed beside the cluster: what belongs to one attempt and outlives a question.
 

@@ -23,7 +23,7 @@ from moorage.engine.lifting import OutOfRange
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
 from moorage.engine.sampling import sample, visited_rows, wanted_nodes
-from moorage.engine.scoring import best_rows, one_of_the_best
+from moorage.engine.scoring import best_rows
 from moorage.errors import ExtenderError, PluginError
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses, fit_message
@@ -269,8 +269,7 @@ class Cycle:
         if asked:
             row = self._one_of(best_rows(rows, self.runner.scoring.totals(self.search, rows, asked)))
         else:
-            ranked = columns.scores.ranked(columns.stages[0].passing)
-            row = one_of_the_best(ranked[: len(self._nodes.infos)], self._answers.seed)
+            row = columns.scores.one_of_the_best(columns.stages[0].passing, self._answers.seed)
         return self._placed(row, len(rows))
 
     def _one_of(self, rows: Rows) -> int:

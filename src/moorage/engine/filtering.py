@@ -13,7 +13,7 @@ from moorage.framework.answers import blame, broken, verdict
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.points import NodeNames, PreFilterExtensions, Scope
-from moorage.framework.status import Code, Status, unresolvable
+from moorage.framework.status import SKIP, Code, Status, unresolvable
 
 
 @dataclass(slots=True)
@@ -72,6 +72,9 @@ class Filtering:
                     raise broken(one.name, "PreFilter", error) from error
             if answer is None:
                 continue
+            if answer is SKIP:
+                skipped.add(one.name)
+                continue
             if isinstance(answer, NodeNames):
                 self._narrow(search, one.name, answer)
             elif (status := verdict(one.name, one.plugin, "PreFilter", answer)) is None:
@@ -100,9 +103,8 @@ class Filtering:
         """Whether the kept filters alone decide: nothing narrowed, nobody nominated, no filter to ask."""
         if search.narrowed is not None or len(self._snapshot.nominations):
             return False
-        first, *others = search.columns.stages
-        skipped = search.state.skipped_filters
-        return first.asked is None and all(one.asked is not None and one.asked.name in skipped for one in others)
+        unless_skipped = search.columns.unless_skipped
+        return unless_skipped is not None and unless_skipped <= search.state.skipped_filters
 
     def feasible(self, search: Search) -> Rows:
         """The rows of the nodes that fit, ascending."""

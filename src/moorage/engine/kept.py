@@ -71,6 +71,8 @@ class ClassColumns:
         self.is_plain = all(answer is None or _is_skip(answer) for answer in self.pre_filter_answers.values())
         self.stages = self._make_stages()
         self._kept_stages = [stage for stage in self.stages if stage.asked is None]
+        #: The filters without which the first stage, a kept one, decides alone; None where it never does.
+        self.unless_skipped = self._others_than_the_first()
         self.scores = KeptScores(profile, pod, nodes, self.state)
         self._capacity = 0
         self._pods_read = 0
@@ -105,6 +107,12 @@ class ClassColumns:
             # Live rows must come from somewhere, even if no filter is kept.
             stages.insert(0, FilterStage())
         return stages
+
+    def _others_than_the_first(self) -> frozenset[str] | None:
+        first, *others = self.stages
+        asked = [stage.asked for stage in others]
+        names = frozenset(one.name for one in asked if one is not None)
+        return names if first.asked is None and None not in asked else None
 
     # ------------------------------------------------------------------------------------------------- catching up
 
@@ -162,22 +170,24 @@ class ClassColumns:
                 by_node = np.ones(len(rows), dtype=bool)
                 for one in stage.kept:
                     if one.filter.scope is Scope.NODE:
-                        by_node &= self._judge(one, rows)
+                        self._judge(one, rows, by_node)
                 stage.passing_by_node[rows] = by_node
             passing = stage.passing_by_node.take(rows)
             for one in stage.moving:
-                passing &= self._judge(one, rows)
+                self._judge(one, rows, passing)
             if scope is Scope.NODE or np.count_nonzero(passing != stage.passing.take(rows)):
                 stage.passing[rows] = passing
                 self._first_rows = None
 
-    def _judge(self, one: KeptFilter, rows: Rows) -> NDArray[np.bool_]:
-        codes = one.filter.many(self.state, self._pod, self._nodes, rows)
-        if np.count_nonzero(one.codes.take(rows) != codes):
-            one.codes[rows] = codes
+    def _judge(self, one: KeptFilter, rows: Rows, passing: NDArray[np.bool_]) -> None:
+        """Keep one filter's verdicts on these rows, and take those that it refuses out of `passing`."""
+        codes = one.filter.refusals(self.state, self._pod, self._nodes, rows)
+        before = one.codes.take(rows)
+        if np.count_nonzero(before if codes is None else before != codes):
+            one.codes[rows] = 0 if codes is None else codes
             self.revision += 1
-        passing: NDArray[np.bool_] = codes == 0
-        return passing
+        if codes is not None:
+            passing &= codes == 0
 
     def _evaluate_one(self, row: int) -> None:
         """The verdicts on one live row whose pods changed."""

@@ -56,10 +56,15 @@ class NodeFilter:
 
     def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> NDArray[np.intp]:
         """The verdicts on many rows as ids of `statuses`, 0 where the pod fits."""
+        codes = self.refusals(state, pod, nodes, rows)
+        return np.zeros(len(rows), dtype=np.intp) if codes is None else codes
+
+    def refusals(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> NDArray[np.intp] | None:
+        """The same; None where all rows fit."""
         with blame(self.name, "Filter"):
             verdicts = self._verdicts(state, pod, nodes, rows)
             if verdicts is None:
-                return np.zeros(len(rows), dtype=np.intp)
+                return None
             known = [self._intern(self._checked(status)) for status in verdicts.statuses]
             mapped: NDArray[np.intp] = np.array([0, *known], dtype=np.intp)[verdicts.codes]
             return mapped

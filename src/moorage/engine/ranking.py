@@ -5,6 +5,7 @@ that only node changes touch apart (`fixed`); and the ranking, which is base plu
 pod does not fit. A pod placed on a node moves one row of base and of the ranking.
 """
 
+from bisect import bisect_left
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
@@ -19,6 +20,10 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import Scope, Scores
 from moorage.framework.profile import Named
+
+#: Rows that are counted together when one of many ties is looked for, and from how many of them on that pays.
+BLOCK = 4096
+MANY_BLOCKS = 8
 
 Mask = NDArray[np.bool_]
 
@@ -52,13 +57,26 @@ class KeptScores:
 
     def _forget(self) -> None:
         self._raws: list[KeptRaw] = []
+        #: Whether pods that come and go move a normalised score: then nothing can be kept when they do.
+        self._pods_move_raws = False
         self._fixed: Scores = np.zeros(0, dtype=np.int64)
         self._base: Scores = np.zeros(0, dtype=np.int64)
         self._normalized: Scores = np.zeros(0, dtype=np.int64)
-        self._ranked: Scores | None = None
         self._ranked_for: tuple[int, ...] = ()
+        self._rank_anew(None)
         #: Scores that cannot be right, by row and plugin: they count 0 and hurt only if the node fits.
         self._bad: dict[tuple[int, str], OutOfRange] = {}
+
+    def _rank_anew(self, ranked: Scores | None) -> None:
+        """This is the ranking from now on; None: it is not known."""
+        self._ranked: Scores | None = ranked
+        self._forget_ties()
+
+    def _forget_ties(self) -> None:
+        #: The rows that rank highest, ascending, and their rank: listed once only single rows move between decisions.
+        self._ties: list[int] | None = None
+        self._top = 0
+        self._is_steady = False
 
     # -------------------------------------------------------------------------------------------------- preparation
 
@@ -103,6 +121,7 @@ class KeptScores:
         for one in self._scores:
             if isinstance(one.normalize, NormalizeByMax):
                 self._raws.append(KeptRaw(one, one.normalize, np.zeros(capacity, dtype=np.int64), None))
+                self._pods_move_raws = self._pods_move_raws or one.scope is Scope.NODE_AND_PODS
         self._evaluate(self._nodes.rows)
         for kept in self._raws:
             kept.constant = _constant(kept.raw[self._nodes.rows])
@@ -157,25 +176,26 @@ class KeptScores:
         for kept in self._raws:
             if kept.constant is not None and (kept.raw[rows] != kept.constant).any():
                 kept.constant = None
-        self._ranked = None
+        self._rank_anew(None)
 
     def pods_changed(self, rows: Rows, passing: Mask) -> None:
         """Pods came to or went from these rows. `passing` is the mask of all rows, already up to date."""
         if not self.is_current:
             return
-        if any(kept.score.scope is Scope.NODE_AND_PODS for kept in self._raws):
+        if self._pods_move_raws:
             self._forget()
             return
         base = self._moved(rows)
         self._base[rows] = base
         if self._ranked is not None:
             self._ranked[rows] = np.where(passing.take(rows), base + self._normalized.take(rows), -1)
+            self._forget_ties()
 
     def few_pods_changed(self, rows: Iterable[int], passing: Mask) -> None:
         """The same for a few rows, one by one."""
         if not self.is_current:
             return
-        if any(kept.score.scope is Scope.NODE_AND_PODS for kept in self._raws):
+        if self._pods_move_raws:
             self._forget()
             return
         infos = self._nodes.infos
@@ -190,7 +210,20 @@ class KeptScores:
                     self._bad[row, one.name] = error
             self._base[row] = base
             if self._ranked is not None:
-                self._ranked[row] = base + int(self._normalized[row]) if passing[row] else -1
+                rank = self._ranked[row] = base + int(self._normalized[row]) if passing[row] else -1
+                if self._ties is not None:
+                    self._move(self._ties, row, rank)
+
+    def _move(self, ties: list[int], row: int, rank: int) -> None:
+        """A row has this rank now: bring the list of the best up to date. Left empty it is made anew when asked for."""
+        at = bisect_left(ties, row)
+        if rank > self._top:
+            self._ties, self._top = [row], rank
+        elif at < len(ties) and ties[at] == row:
+            if rank < self._top:
+                del ties[at]
+        elif rank == self._top:
+            ties.insert(at, row)
 
     # ----------------------------------------------------------------------------------------------------- ranking
 
@@ -212,8 +245,19 @@ class KeptScores:
                 total += one.normalize.scale(raw, int(raw.max())) * one.score.weight
         return total
 
-    def ranked(self, passing: Mask) -> Scores:
-        """Totals of all rows, -1 where the pod does not fit (`passing`, as kept up to date). Do not change it."""
+    def one_of_the_best(self, passing: Mask, seed: int) -> int:
+        """A row among those with the highest rank; a seed of 64 random bits makes each as likely as any other."""
+        ranked = self._ranked_now(passing)[: len(self._nodes.infos)]
+        if not self._ties:
+            if not self._is_steady:
+                self._is_steady = True
+                return one_of_the_best(ranked, seed)
+            self._top = int(np.maximum.reduce(ranked))
+            self._ties = np.flatnonzero(ranked == self._top).tolist()
+        return self._ties[seed * len(self._ties) >> 64]
+
+    def _ranked_now(self, passing: Mask) -> Scores:
+        """Totals of all rows, -1 where the pod does not fit (`passing`, as kept up to date)."""
         highest = tuple(
             [
                 one.constant if one.constant is not None else int(one.raw.max(where=passing, initial=0))
@@ -224,10 +268,30 @@ class KeptScores:
             self._normalized = np.zeros(self._nodes.capacity, dtype=np.int64)
             for one, top in zip(self._raws, highest, strict=True):
                 self._normalized += one.normalize.scale(one.raw, top) * one.score.weight
-            self._ranked = np.where(passing, self._base + self._normalized, -1)
+            self._rank_anew(np.where(passing, self._base + self._normalized, -1))
             self._ranked_for = highest
+        assert self._ranked is not None
         return self._ranked
 
 
 def _constant(raw: Scores) -> int | None:
     return int(raw[0]) if len(raw) and (raw == raw[0]).all() else None
+
+
+def one_of_the_best(ranked: Scores, seed: int) -> int:
+    """A row among those with the highest rank; a seed of 64 random bits makes each as likely as any other."""
+    best = ranked == np.maximum.reduce(ranked)
+    if len(best) > MANY_BLOCKS * BLOCK:
+        return _nth_true(best, seed * int(np.count_nonzero(best)) >> 64)
+    ties = best.nonzero()[0]
+    return int(ties[seed * len(ties) >> 64])
+
+
+def _nth_true(mask: Mask, n: int) -> int:
+    """Where the n-th true stands. Counts by blocks first: on a large cluster listing all ties would cost more."""
+    whole = len(mask) // BLOCK * BLOCK
+    upto = np.cumsum(mask[:whole].reshape(-1, BLOCK).sum(axis=1))
+    block = int(np.searchsorted(upto, n, side="right"))
+    start = block * BLOCK
+    rest = mask[start : start + BLOCK]
+    return start + int(rest.nonzero()[0][n - (int(upto[block - 1]) if block else 0)])

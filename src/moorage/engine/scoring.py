@@ -1,8 +1,5 @@
 """PreScore, Score and NormalizeScore for one pod: how good each node that fits is."""
 
-import numpy as np
-from numpy.typing import NDArray
-
 from moorage.columns import NodeTable, Rows
 from moorage.engine.filtering import Search
 from moorage.engine.lifting import NodeScore
@@ -10,11 +7,7 @@ from moorage.engine.profiles import CompiledProfile
 from moorage.errors import PluginError
 from moorage.framework.answers import blame, broken, is_skip
 from moorage.framework.points import Scores, ScoresAlike
-from moorage.framework.status import INDIFFERENT
-
-#: Rows that are counted together when one of many ties is looked for, and from how many of them on that pays.
-BLOCK = 4096
-MANY_BLOCKS = 8
+from moorage.framework.status import INDIFFERENT, SKIP
 
 
 class Scoring:
@@ -44,7 +37,9 @@ class Scoring:
                 answer = one.plugin.pre_score(search.state, search.pod, self._nodes, rows)
             except BaseException as error:
                 raise broken(one.name, "PreScore", error) from error
-            if answer is INDIFFERENT:
+            if answer is SKIP:
+                skipped.add(one.name)
+            elif answer is INDIFFERENT:
                 indifferent.add(one.name)
             elif is_skip(one.name, one.plugin, "PreScore", answer):
                 skipped.add(one.name)
@@ -81,22 +76,3 @@ def best_rows(rows: Rows, totals: Scores) -> Rows:
     """The rows with the highest total."""
     best: Rows = rows[totals == totals.max()]
     return best
-
-
-def one_of_the_best(ranked: Scores, seed: int) -> int:
-    """A row among those with the highest rank; a seed of 64 random bits makes each as likely as any other."""
-    best = ranked == np.maximum.reduce(ranked)
-    return _nth_true(best, seed * int(np.count_nonzero(best)) >> 64)
-
-
-def _nth_true(mask: NDArray[np.bool_], n: int) -> int:
-    """Where the n-th true stands. Counts by blocks first: on a large cluster listing all ties would cost more."""
-    start = 0
-    whole = len(mask) // BLOCK * BLOCK if len(mask) > MANY_BLOCKS * BLOCK else 0
-    if whole:
-        upto = np.cumsum(mask[:whole].reshape(-1, BLOCK).sum(axis=1))
-        block = int(np.searchsorted(upto, n, side="right"))
-        start = block * BLOCK
-        n -= int(upto[block - 1]) if block else 0
-    rest = mask[start : start + BLOCK] if start < whole else mask[start:]
-    return start + int(rest.nonzero()[0][n])

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -11,7 +12,7 @@ from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
 from moorage.columns.devices import class_totals
 from moorage.config.args import ResourceSpec
 from moorage.framework.points import Scores
-from moorage.values.int64 import SANE, wrapped
+from moorage.values.int64 import HIGHEST, LOWEST, SANE, wrapped
 from moorage.values.requests import CPU, MEMORY, is_counted, is_scalar
 
 Amounts = NDArray[np.int64]
@@ -24,15 +25,14 @@ class Wanted:
     name: str
     amount: int
     weight: int
+    #: What the pods on a node take of it.
+    used_on: Callable[[NodeInfo], int]
+    #: Whether devices may stand for it: never for cpu, memory and their like.
+    is_scalar: bool
 
 
-class Share(NamedTuple):
-    """One resource on one node: in use before, with the pod, and offered (never 0)."""
-
-    used: int
-    requested: int
-    allocatable: int
-    weight: int
+#: One resource on one node: in use before, with the pod, and offered (never 0); and its weight.
+Share = tuple[int, int, int, int]
 
 
 class ShareColumn(NamedTuple):
@@ -92,7 +92,9 @@ class Demand:
         self.is_nothing = not any(amounts)
         self._with_defaults = with_defaults
         self._wanted = [
-            Wanted(spec.name, amount, spec.weight)
+            Wanted(
+                spec.name, amount, spec.weight, used_on(spec.name, with_defaults=with_defaults), is_scalar(spec.name)
+            )
             for spec, amount in zip(resources, amounts, strict=True)
             if is_counted(spec.name) and (amount or not is_scalar(spec.name))
         ]
@@ -102,12 +104,15 @@ class Demand:
         """The shares of one node, without resources it does not offer."""
         shares = []
         for one in self._wanted:
-            allocatable, used = node.allocatable.get(one.name, 0), self._used(node, one.name)
+            allocatable, used = node.allocatable.get(one.name, 0), one.used_on(node)
             if not allocatable and self._is_of_devices(one):
                 assert self._devices is not None
                 allocatable, used = self._devices.of(node, one.name)
             if allocatable:
-                shares.append(Share(used, wrapped(used + one.amount), allocatable, one.weight))
+                requested = used + one.amount
+                if not LOWEST <= requested <= HIGHEST:
+                    requested = wrapped(requested)
+                shares.append((used, requested, allocatable, one.weight))
         return shares
 
     def score_each(
@@ -138,10 +143,7 @@ class Demand:
         return columns
 
     def _is_of_devices(self, wanted: Wanted) -> bool:
-        return self._devices is not None and is_scalar(wanted.name) and self._devices.serves(wanted.name)
-
-    def _used(self, node: NodeInfo, name: str) -> int:
-        return used_of(node, name, with_defaults=self._with_defaults)
+        return wanted.is_scalar and self._devices is not None and self._devices.serves(wanted.name)
 
     def _used_column(self, nodes: NodeTable, name: str) -> Amounts:
         if self._with_defaults and name == CPU:
@@ -151,10 +153,10 @@ class Demand:
         return nodes.requested(name)
 
 
-def used_of(node: NodeInfo, name: str, *, with_defaults: bool) -> int:
+def used_on(name: str, *, with_defaults: bool) -> Callable[[NodeInfo], int]:
     """What the pods on a node take of a resource; `with_defaults` counts cpu and memory of empty requests, too."""
     if with_defaults and name == CPU:
-        return node.scored_cpu
+        return attrgetter("scored_cpu")
     if with_defaults and name == MEMORY:
-        return node.scored_memory
-    return node.requested.get(name, 0)
+        return attrgetter("scored_memory")
+    return lambda node: node.requested.get(name, 0)

@@ -15,7 +15,7 @@ from moorage.framework.handle import Handle
 from moorage.framework.points import Scope, Scores, Verdicts
 from moorage.framework.status import Status, unresolvable, unschedulable
 from moorage.objects import DeviceClass, Node, Pod
-from moorage.plugins.node_resources.demand import Demand, DeviceOffers, Share, used_of
+from moorage.plugins.node_resources.demand import Demand, DeviceOffers, used_on
 from moorage.plugins.node_resources.strategies import MOST_ALLOCATED, make_strategy
 from moorage.values.requests import (
     CPU,
@@ -161,10 +161,10 @@ class NodeResourcesFit:
                 continue
             nodes = [self._nodes[row] for row in domain.rows.tolist()]
             offers = [node for node in nodes if node.allocatable.get(spec.name, 0)]
-            used = sum(used_of(node, spec.name, with_defaults=True) for node in offers)
+            used = sum(map(used_on(spec.name, with_defaults=True), offers))
             if offers:
                 allocatable = sum(node.allocatable[spec.name] for node in offers)
-                shares.append(Share(used, used + asked, allocatable, spec.weight))
+                shares.append((used, used + asked, allocatable, spec.weight))
         return MOST_ALLOCATED.score(shares)
 
     # ------------------------------------------------------------------------------------------------------ events

@@ -9,7 +9,7 @@ import numpy as np
 from moorage.config.args import ScoringStrategy, UtilizationShapePoint
 from moorage.framework.points import MAX_SCORE, Scores
 from moorage.plugins.node_resources.demand import Amounts, Share, ShareColumn, all_offered
-from moorage.values.int64 import divided, wrapped
+from moorage.values.int64 import HIGHEST, divided, wrapped
 
 #: A shape's scores go to 10, the framework's to 100.
 SHAPE_SCALE = 10
@@ -25,9 +25,11 @@ class Strategy:
     def score(self, shares: Sequence[Share]) -> int:
         """The score of one node."""
         total = weights = 0
-        for share in shares:
-            total += self._one(share.requested, share.allocatable) * share.weight
-            weights += share.weight
+        for _, requested, allocatable, weight in shares:
+            total += self._one(requested, allocatable) * weight
+            weights += weight
+        if 0 <= total <= HIGHEST and weights > 0:
+            return total // weights
         return divided(wrapped(total), weights) if weights else 0
 
     def score_many(self, columns: Sequence[ShareColumn], count: int) -> Scores:
@@ -58,15 +60,15 @@ class RatioStrategy:
     def score(self, shares: Sequence[Share]) -> int:
         """The score of one node."""
         total = weights = 0
-        for share in shares:
+        for _, requested, allocatable, weight in shares:
             percent = 100
-            if share.requested <= share.allocatable:
-                percent = divided(wrapped(share.requested * 100), share.allocatable)
+            if requested <= allocatable:
+                percent = divided(wrapped(requested * 100), allocatable)
             # The line is flat beyond its ends, where numbers that wrapped may lie.
             score = self._percent_list[min(max(percent, 0), 100)]
             if score > 0:
-                total += score * share.weight
-                weights += share.weight
+                total += score * weight
+                weights += weight
         return (2 * total + weights) // (2 * weights) if weights else 0
 
     def score_many(self, columns: Sequence[ShareColumn], count: int) -> Scores:
@@ -108,7 +110,8 @@ def broken_line(points: Sequence[tuple[int, int]], at: int) -> int:
 def _least(requested: int, allocatable: int) -> int:
     if requested > allocatable:
         return 0
-    return divided(wrapped((allocatable - requested) * MAX_SCORE), allocatable)
+    left = (allocatable - requested) * MAX_SCORE
+    return left // allocatable if left <= HIGHEST and allocatable > 0 else divided(wrapped(left), allocatable)
 
 
 def _least_many(requested: Amounts, allocatable: Amounts) -> Scores:
