@@ -2,9 +2,8 @@
 
 from collections.abc import Sequence
 
-import numpy as np
-
 from moorage.columns import GroupInfo, PodInfo, Rows
+from moorage.framework.domains import domains_for
 from moorage.framework.events import Action, EventHint, Hint, Resource, on
 from moorage.framework.grouping import Assignment, Domain
 from moorage.framework.handle import Handle
@@ -32,30 +31,7 @@ class TopologyPlacementGenerator:
         key = group.topology_required
         if not key:
             return [Domain("", rows)]
-        groups, nodes = self._snapshot.groups, self._snapshot.nodes
-        scheduled = [pod for leaf in groups.leaves(group.path) for pod in groups.members(leaf.path).scheduled.values()]
-        fixed = self._domain_of(key, scheduled)
-        if isinstance(fixed, Status):
-            return fixed
-        found: dict[str, list[int]] = {}
-        for row in rows.tolist():
-            value = nodes[row].labels.get(key)
-            if value is not None and fixed in (None, value):
-                found.setdefault(value, []).append(row)
-        return [Domain(value, np.array(found[value], dtype=np.intp)) for value in sorted(found)]
-
-    def _domain_of(self, key: str, pods: Sequence[PodInfo]) -> str | Status | None:
-        """The one value that these pods lie in; None where there are none."""
-        domain: str | None = None
-        for pod in pods:
-            node = self._snapshot.nodes.get(pod.spec.node_name)
-            value = node.labels.get(key) if node is not None else None
-            if value is None:
-                return _undecided(f"no topology domain found for pod {pod.key}")
-            if domain is not None and value != domain:
-                return _undecided(f"more than 1 domain found for pod group: {domain}, {value}")
-            domain = value
-        return domain
+        return domains_for(self._snapshot, group, key, rows)
 
 
 class PodGroupPodsCount:
@@ -75,7 +51,3 @@ class PodGroupPodsCount:
         if not most:
             return error("no pods from pod group are assigned to any of the candidate placements")
         return [score * MAX_SCORE // most for score in scores]
-
-
-def _undecided(problem: str) -> Status:
-    return error(f"cannot determine domain for already scheduled pods: {problem}")

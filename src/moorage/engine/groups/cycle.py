@@ -124,7 +124,9 @@ class GroupCycle:
         for path, members in self._work.members.items():
             result = results[path]
             scheduled = len(self._groups.members(path).scheduled)
-            blocking = blocking_of(result.group, result.outcomes, len(members), scheduled)
+            blocking = blocking_of(
+                result.group, result.outcomes, len(members), scheduled, result.fitting, result.domain
+            )
             if blocking is not None:
                 outcome.blocking = blocking
                 break

@@ -72,6 +72,10 @@ class GroupResult:
     outcomes: list[Placement | Failure] = field(default_factory=list)
     has_placed: bool = False
     is_waiting: bool = False
+    #: How many members would fit, where more is known than was tried.
+    fitting: int | None = None
+    #: The domain that it was tried in last.
+    domain: str = ""
 
     @property
     def placements(self) -> list[Placement]:
@@ -103,13 +107,18 @@ class Blocking:
     fitting: int
     members: int
     wanted: int
+    #: The domain of the topology in which it got stuck, "" where there is none.
+    domain: str = ""
 
     @property
     def text(self) -> str:
         """All of it in a line."""
         message = self.message if self.message.endswith(".") else f"{self.message}."
         needed = f", {self.wanted} are needed" if self.wanted != self.members else ""
-        return f"pod {self.pod.key} blocks its group: {message} {self.fitting} of {self.members} would fit{needed}"
+        where = f" in domain {self.domain}" if self.domain else ""
+        return (
+            f"pod {self.pod.key} blocks its group{where}: {message} {self.fitting} of {self.members} would fit{needed}"
+        )
 
 
 @dataclass(slots=True, eq=False)
@@ -160,12 +169,18 @@ def appended(status: Status, reason: str) -> Status:
 
 
 def blocking_of(
-    group: GroupInfo, outcomes: Sequence[Placement | Failure], members: int, scheduled: int
+    group: GroupInfo,
+    outcomes: Sequence[Placement | Failure],
+    members: int,
+    scheduled: int,
+    fitting: int | None = None,
+    domain: str = "",
 ) -> Blocking | None:
     """The first member that found no node."""
     failed = next((one for one in outcomes if isinstance(one, Failure)), None)
     if failed is None:
         return None
-    fitting = sum(isinstance(one, Placement) for one in outcomes)
+    if fitting is None:
+        fitting = sum(isinstance(one, Placement) for one in outcomes)
     wanted = members if group.min_count is None else max(0, group.min_count - scheduled)
-    return Blocking(failed.pod, failed.full_message, fitting, members, wanted)
+    return Blocking(failed.pod, failed.full_message, fitting, members, wanted, domain)

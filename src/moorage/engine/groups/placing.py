@@ -1,16 +1,22 @@
 """A group placed, or a tree of groups: within all nodes, or within the best of the domains it may lie in."""
 
 from collections.abc import Callable, Sequence
+from typing import Final
 
-from moorage.columns import GroupInfo, Rows
+from moorage.columns import GroupInfo, PodInfo, Rows
 from moorage.config import Features
 from moorage.config.gates import TOPOLOGY_AWARE_WORKLOAD_SCHEDULING
+from moorage.engine.groups.annotated import AnnotatedTopology
 from moorage.engine.groups.outcome import GroupResult, GroupWork, quoted, refused
+from moorage.engine.groups.slots import slots_for
 from moorage.engine.groups.trial import Trials
 from moorage.engine.outcome import Failure, Placement
 from moorage.framework.answers import blame
 from moorage.framework.grouping import Assignment, Domain, Progress
 from moorage.framework.status import Code, Status, error
+
+#: From so many members on it is worked out first whether nodes take them.
+MANY: Final = 16
 
 #: What trying came to, by the path of each group; those that were not reached are not in it.
 Results = dict[str, GroupResult]
@@ -49,6 +55,9 @@ class TreePlacing:
         """Try a group; where it fits it stays placed for the block around it."""
         if group.is_composite:
             result = self._best_domain(group, within, where, results, self._children_of(group))
+        elif not group.is_native and (group.topology_required or group.topology_preferred):
+            members = self._work.members.get(group.path, ())
+            result = AnnotatedTopology(self._trials, members, self._within_rows, self._feasible).place(group, where)
         elif self._in_domains:
             result = self._best_domain(group, within, where, results, self._members_of(group))
         else:
@@ -71,6 +80,9 @@ class TreePlacing:
 
         return within
 
+    def _within_rows(self, group: GroupInfo, rows: Rows | None, where: str) -> GroupResult:
+        return self._members_of(group)(rows, where, {})
+
     def _try_members(self, result: GroupResult, rows: Rows | None, where: str) -> None:
         group = result.group
         members = self._work.members.get(group.path, ())
@@ -78,6 +90,8 @@ class TreePlacing:
         status = self._feasible(group, scheduled, remaining)
         if status is not None and status.code is not Code.WAIT:
             result.status = status if status.code is Code.ERROR else refused(*status.reasons)
+            return
+        if self._lacks_slots(result, members, rows, where):
             return
         for pod in members:
             outcome = self._trials.decide(pod, rows, where)
@@ -95,6 +109,31 @@ class TreePlacing:
                 return
             result.has_placed |= isinstance(outcome, Placement)
         result.status = None if status is None else refused(*status.reasons)
+
+    def _lacks_slots(self, result: GroupResult, members: Sequence[PodInfo], rows: Rows | None, where: str) -> bool:
+        """Whether the group cannot fit because nodes do not take so many members that are alike.
+
+        That is known without a try. What is said of it is what the first member is told that finds all slots taken.
+        """
+        group = result.group
+        scheduled = len(self._snapshot.groups.members(group.path).scheduled)
+        slots = slots_for(self._trials.runner, members, rows) if len(members) >= MANY else None
+        if slots is None or slots.total + scheduled >= (group.min_count or 1) or slots.total >= len(members):
+            return False
+        with self._trials.block():
+            taken = iter(members)
+            for row, count in zip(slots.rows.tolist(), slots.counts.tolist(), strict=True):
+                name = self._snapshot.nodes[row].name
+                for _ in range(count):
+                    self._trials.count(next(taken), name)
+            outcome = self._trials.decide(next(taken), rows, where)
+        if isinstance(outcome, Placement) or outcome.is_error:
+            return False
+        result.outcomes.append(outcome)
+        result.fitting = slots.total
+        left = len(members) - slots.total - 1
+        result.status = self._feasible(group, scheduled + slots.total, left)
+        return result.status is not None
 
     def _feasible(self, group: GroupInfo, scheduled: int, remaining: int) -> Status | None:
         found: Status | None = None

@@ -83,9 +83,13 @@ class Trials:
         self._open[-1].append(placement)
         return None
 
+    def count(self, pod: PodInfo, node_name: str) -> None:
+        """Count a member on a node till the end of the innermost block, without more."""
+        self._counting.assume(pod, node_name)
+
     def withdraw(self, placement: Placement) -> None:
         """Take back the member that was placed last."""
-        self._open[-1].remove(placement)
+        next(one for one in reversed(self._open) if placement in one).remove(placement)
         self.runner.unreserve(placement.state, placement.pod, placement.node_name)
         self._counting.forget(placement.pod.uid)
 
