@@ -79,7 +79,7 @@ def test_an_object_without_a_class_keeps_what_it_says() -> None:
 def test_what_is_followed_awaited_and_written() -> None:
     assert set(kinds_read("Harbor", Harbor())) == {ConfigMap, Quota, Tide}
     assert set(kinds_awaited("Harbor", Harbor())) == {ConfigMap, Tide}
-    assert kinds_written("Harbor", Harbor()) == {Tide: ("create", "delete", "patch", "update")}
+    assert kinds_written("Harbor", Harbor()) == {Tide: ("create", "delete", "patch", "patch/status", "update")}
     assert set(needed_kinds([("Harbor", Harbor())], {})) == {ConfigMap, Quota, Tide}
 
 
