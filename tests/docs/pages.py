@@ -114,4 +114,4 @@ def pages() -> list[Page]:
 
 def is_translated(page: Page) -> bool:
     """Whether it is in another language: its commands are those of the page it was translated from."""
-    return page.path.parent.name == "zh" or page.name == "README.zh-CN.md"
+    return page.name.startswith("docs/zh/") or page.name == "README.zh-CN.md"
