@@ -22,6 +22,7 @@ class _Meta(msgspec.Struct, rename="camel"):
     name: str = ""
     labels: dict[str, str] = {}
     deletion_timestamp: str = ""
+    resource_version: str = ""
 
 
 class _Condition(msgspec.Struct, frozen=True):
@@ -87,6 +88,8 @@ class Watcher:
         self._client = client
         self._decode = msgspec.json.Decoder(_Event).decode
         self._news = asyncio.Event()
+        self._version = ""
+        self._following: asyncio.Task[None] | None = None
         self.gangs: dict[str, Gang] = {}
         #: When a pod was first seen bound, and what its scheduler says of one that is not.
         self.bound_at: dict[str, float] = {}
@@ -97,17 +100,30 @@ class Watcher:
         gang = self.gangs[name] = Gang(needed)
         return gang
 
-    async def follow(self) -> None:
-        """Watch until cancelled."""
+    def begin(self) -> asyncio.Task[None]:
+        """Watch until the task is cancelled."""
+        self._following = asyncio.create_task(self._follow())
+        return self._following
+
+    async def _follow(self) -> None:
         listed = json.loads(await self._client.get(PODS.path(NAMESPACE), {"limit": "1"}))
-        query = {"watch": "true", "resourceVersion": listed["metadata"]["resourceVersion"]}
+        self._version = listed["metadata"]["resourceVersion"]
+        while True:
+            # An API server ends the streams of those who are slow: they go on where they were.
+            await self._stream()
+
+    async def _stream(self) -> None:
+        query = {"watch": "true", "resourceVersion": self._version}
         rest = b""
         async with self._client.stream(PODS.path(NAMESPACE), query, inactivity=600) as chunks:
             async for chunk in chunks:
                 *lines, rest = (rest + chunk).split(b"\n")
                 now = time.monotonic()
                 for line in lines:
-                    self._seen(self._decode(line), now)
+                    event = self._decode(line)
+                    assert event.type != "ERROR", line
+                    self._version = event.object.metadata.resource_version
+                    self._seen(event, now)
                 self._news.set()
 
     def _seen(self, event: _Event, now: float) -> None:
@@ -132,6 +148,8 @@ class Watcher:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
                 while not holds():
+                    if self._following is not None and self._following.done():
+                        self._following.result()
                     self._news.clear()
                     with contextlib.suppress(TimeoutError):
                         await asyncio.wait_for(self._news.wait(), 0.25)
@@ -155,7 +173,7 @@ class Watcher:
 async def watching(client: Client) -> AsyncIterator[Watcher]:
     """Watch until the block ends."""
     watcher = Watcher(client)
-    task = asyncio.create_task(watcher.follow())
+    task = watcher.begin()
     try:
         await asyncio.sleep(0.3)
         yield watcher
