@@ -12,13 +12,13 @@ class CompileError(Exception):
         self.line = source.count("\n", 0, offset) + 1
         self.column = offset - line_start + 1
         self.problem = problem
-        super().__init__(
-            f"ERROR: <input>:{self.line}:{self.column}: {problem}\n | {line}\n | {'.' * (self.column - 1)}^"
-        )
+        pointer = "." * (self.column - 1) + "^"
+        where = f"<input>:{self.line}:{self.column}"
+        super().__init__(f"compilation failed: ERROR: {where}: {problem}\n | {line}\n | {pointer}")
 
 
 class NotASelector(CompileError):
-    """An expression that compiles but does not answer yes or no."""
+    """An expression that compiles, but does not answer yes or no, or has a constant that cannot be made."""
 
     def __init__(self, problem: str, source: str) -> None:
         super().__init__(problem, source, 0)

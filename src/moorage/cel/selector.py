@@ -4,7 +4,7 @@ from functools import lru_cache
 from typing import Any
 
 from moorage.cel.checking import check_selector
-from moorage.cel.errors import CompileError, CostExceeded, EvaluationError
+from moorage.cel.errors import CompileError, CostExceeded, EvaluationError, NotASelector
 from moorage.cel.parsing import parse
 from moorage.cel.planning import COST_LIMIT, Planner, Scope
 from moorage.cel.semver import parse as parse_version
@@ -28,7 +28,7 @@ class Selector:
             planner = Planner()
             self._run = planner.plan(tree)
         except EvaluationError as problem:
-            raise CompileError(f"program instantiation failed: {problem}", expression, 0) from None
+            raise NotASelector(f"program instantiation failed: {problem}", expression) from None
         except RecursionError:
             raise CompileError("expression recursion limit exceeded", expression, 0) from None
         self._slots = planner.slots

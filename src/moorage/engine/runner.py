@@ -75,7 +75,8 @@ class Runner:
             if answer.status is None or answer.status.is_success:
                 return replace(answer, effect=written.effect, deallocated=written.deallocated)
             if answer.status.code is not Code.UNSCHEDULABLE:
-                return PostFilterAnswer(answer.status.by(one.name))
+                status = answer.status.by(one.name)
+                return PostFilterAnswer(status, effect=written.effect, deallocated=written.deallocated)
             reasons += answer.status.reasons
             if answer.effect is not None:
                 written = answer

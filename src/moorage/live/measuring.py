@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from typing import Final
 
-from moorage.framework.measuring import Counting, PluginCounter
+from moorage.framework.measuring import Counting, Measuring, PluginCounter
 from moorage.kube.election import LeaderElector
 from moorage.kube.gate import Lane
 from moorage.live.scheduler import Scheduler
 from moorage.observe.metrics import Reading
+from moorage.observe.series import Histogram
 
 #: How Kubernetes' metric spells a gate's stage.
 STAGE_LABELS: Final = {"alpha": "ALPHA", "beta": "BETA", "GA": "", "deprecated": "DEPRECATED"}
@@ -74,6 +75,7 @@ def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
         lambda: scheduler.core.faults.by_point(),
     )
     _add_plugin_counters(scheduler)
+    _add_plugin_histograms(scheduler)
     if elector is not None:
         name = elector.settings.name
         metrics.add_gauge(
@@ -94,6 +96,18 @@ def _add_plugin_counters(scheduler: Scheduler) -> None:
     for name, counters in found.items():
         _, first = counters[0]
         scheduler.metrics.add_counter(name, first.text, (*first.labels, "profile"), _reading(counters))
+
+
+def _add_plugin_histograms(scheduler: Scheduler) -> None:
+    """What plugins measure, under the name of their profile."""
+    shown: dict[str, Histogram] = {}
+    for profile, runner in scheduler.engine.runners.items():
+        for plugin in runner.profile.plugins.values():
+            for one in plugin.histograms() if isinstance(plugin, Measuring) else ():
+                if one.name not in shown:
+                    shown[one.name] = Histogram(one.name, one.text, one.bounds, ("profile",))
+                    scheduler.metrics.add_histogram(shown[one.name])
+                shown[one.name].values[(profile,)] = one.seen
 
 
 def _reading(counters: list[tuple[str, PluginCounter]]) -> Reading:

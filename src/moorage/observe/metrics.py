@@ -104,6 +104,7 @@ class SchedulerMetrics:
             ("extender", "verb", "outcome"),
         )
         self.gauges: list[Gauge] = []
+        self._further: list[Histogram] = []
 
     @property
     def counters(self) -> list[Counter]:
@@ -113,7 +114,11 @@ class SchedulerMetrics:
     @property
     def histograms(self) -> list[Histogram]:
         """Every histogram."""
-        return [one for one in vars(self).values() if isinstance(one, Histogram)]
+        return [one for one in vars(self).values() if isinstance(one, Histogram)] + self._further
+
+    def add_histogram(self, histogram: Histogram) -> None:
+        """Show a distribution that somebody else keeps."""
+        self._further.append(histogram)
 
     def add_gauge(self, name: str, text: str, labels: tuple[str, ...], read: Reading) -> None:
         """Show a value that is read when somebody asks."""

@@ -4,9 +4,10 @@ A scheduler counts a dozen things a pod, thousands of times a second, on one thr
 a counter is a dict, a histogram a list of numbers for each set of label values.
 """
 
-from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Sequence
+
+from moorage.framework.measuring import Observations
 
 
 def exponential(start: float, factor: float, count: int) -> tuple[float, ...]:
@@ -26,23 +27,6 @@ class Counter:
     def inc(self, *labels: str) -> None:
         """Count one more."""
         self.values[labels] += 1
-
-
-class Observations:
-    """The observations of one set of label values."""
-
-    __slots__ = ("_bounds", "counts", "total")
-
-    def __init__(self, bounds: tuple[float, ...]) -> None:
-        self._bounds = bounds
-        #: How many fell into each bucket, not cumulated; the last is for what exceeds every bound.
-        self.counts = [0] * (len(bounds) + 1)
-        self.total = 0.0
-
-    def add(self, value: float) -> None:
-        """Count one observation."""
-        self.counts[bisect_left(self._bounds, value)] += 1
-        self.total += value
 
 
 class Histogram:

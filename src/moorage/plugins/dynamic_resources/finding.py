@@ -1,11 +1,13 @@
 """Whether a node can serve a pod's claims: those it has, and those that are to be allocated."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
+from moorage.framework.measuring import histogram
 from moorage.framework.points import Scores, Verdicts
 from moorage.framework.status import Status, error, unresolvable
 from moorage.objects import Allocation, DeviceClass, ResourceClaim
@@ -22,6 +24,8 @@ from moorage.plugins.dynamic_resources.verdicts import Broken, KeptVerdicts
 #: A request has at most so many alternatives; the first scores this much.
 MOST_ALTERNATIVES = 8
 
+#: 20 us to 10 s.
+_SEARCHES = tuple(2e-5 * 2**power for power in range(20))
 _UNAVAILABLE = unresolvable("resourceclaim not available on the node")
 _CANNOT_ALLOCATE = unresolvable("cannot allocate all claims")
 _INVALID_POOLS = unresolvable("invalid resource pools were encountered")
@@ -31,11 +35,25 @@ _LEFTOVER = unresolvable("cannot schedule extended resource claim")
 class Finder:
     """Answers for one node after the other. Pools are gathered anew only when slices or the node have changed."""
 
-    def __init__(self, snapshot: Snapshot, rules: Rules, *, binding_timeout: float, most_steps: int | None) -> None:
+    def __init__(
+        self,
+        snapshot: Snapshot,
+        rules: Rules,
+        *,
+        binding_timeout: float,
+        most_steps: int | None,
+        now: Callable[[], float],
+    ) -> None:
         self._snapshot = snapshot
         self._rules = rules
         self._binding_timeout = binding_timeout
         self._most_steps = most_steps
+        self._now = now
+        #: How long searches took, and how many took too many steps.
+        self.seconds = histogram(
+            "moorage_device_search_seconds", "Time to search one node for the devices of a pod's claims.", _SEARCHES
+        )
+        self.exhausted: Counter[tuple[str, ...]] = Counter({(): 0})
         self._pools: dict[str, tuple[int, object, list[Pool]]] = {}
         self._kept = KeptVerdicts(snapshot, self._ask)
 
@@ -178,6 +196,7 @@ class Finder:
         return None, sum(map(score_of, claims, found))
 
     def _search(self, claims: Sequence[ResourceClaim], node: NodeInfo) -> tuple[Allocation, ...] | Status:
+        began = self._now()
         try:
             pools = self._gather(node)
             search = Search(node, pools, self._snapshot.claims, self._rules, most_steps=self._most_steps)
@@ -188,7 +207,10 @@ class Finder:
         except BrokenSearch as problem:
             return error(str(problem))
         except SearchTooLong:
+            self.exhausted[()] += 1
             return error(f"node {node.name}: timed out trying to allocate devices")
+        finally:
+            self.seconds.seen.add(self._now() - began)
 
     def class_of(self, name: str) -> DeviceClass | None:
         """A class, as it is now."""

@@ -17,6 +17,7 @@ from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.events import EventHint
 from moorage.framework.grouping import PodGroupPostFilterAnswer, RejectedGroup
 from moorage.framework.handle import Handle
+from moorage.framework.measuring import PluginCounter, PluginHistogram
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import PostFilterAnswer, Scores, Verdicts
 from moorage.framework.status import SKIP, Status, error, unresolvable, unschedulable
@@ -71,8 +72,18 @@ class DynamicResources:
             self._rules,
             binding_timeout=self._binding_timeout,
             most_steps=int(timeout * STEPS_A_SECOND) if limited else None,
+            now=handle.now,
         )
         self._hints = Hints(handle.snapshot, self._rules)
+
+    def counters(self) -> Sequence[PluginCounter]:
+        """The searches that were given up."""
+        text = "Searches for devices that took more steps than filterTimeout allows."
+        return (PluginCounter("moorage_device_searches_exhausted_total", text, (), self._finder.exhausted),)
+
+    def histograms(self) -> Sequence[PluginHistogram]:
+        """The searches by the time they took."""
+        return (self._finder.seconds,)
 
     # ------------------------------------------------------------------------------------------------------ filtering
 

@@ -89,7 +89,7 @@ class PodTopologySpread:
         try:
             plan = self._soft_plan(pod)
         except InputError as bad:
-            return error(f"obtaining pod's soft topology spread constraints: {bad}")
+            return error(f"calculating preScoreState: obtaining pod's soft topology spread constraints: {bad}")
         if plan is None:
             return SKIP
         plan.refresh(nodes, self._tables)

@@ -8,6 +8,7 @@ from tests.unit.plugins.dynamic_resources.builders import a_claim, a_class, a_re
 from moorage.attempt.placing import Placed, Placer
 from moorage.cluster import ClusterState
 from moorage.columns import Snapshot
+from moorage.config import parse_config
 from moorage.engine import Failure, Placement, make_engine
 from moorage.engine.engine import Engine
 from moorage.framework.status import Code
@@ -228,7 +229,10 @@ def test_administrators_share_with_anybody() -> None:
 @pytest.mark.parametrize(
     ("request_", "text"),
     [
-        (a_request("one", "device.nothing"), "claim default/c: selector #0: CEL compile error: ERROR: <input>:1:7"),
+        (
+            a_request("one", "device.nothing"),
+            "claim default/c: selector #0: CEL compile error: compilation failed: ERROR: <input>:1:7",
+        ),
         (a_request("one", 'device.attributes["x"].y == 1'), "CEL runtime error: no such key: y"),
         (
             a_request("one", count=33),
@@ -286,3 +290,41 @@ def test_a_new_class_counts_at_once() -> None:
     assert "Insufficient example.com/gpu" in refusal(schedule(engine, pod))
     engine.snapshot.objects.set(a_class("gpu", extendedResourceName="example.com/gpu"))
     assert len(reserved(schedule(engine, pod))) == 1
+
+
+def test_what_breaks_while_preemption_is_tried_does_not_break_the_attempt() -> None:
+    """The node refuses for its pods; with them away its devices are looked at, and one cannot be asked."""
+    engine = engine_of(a_class(), a_slice("s", {"name": "d0"}), nodes=())
+    engine.snapshot.add(a_node("n").allocatable(cpu="1").build())
+    engine.snapshot.add(a_pod("low").requests(cpu="1").on("n").build())
+    asked = a_claim("c", a_request("one", 'device.attributes["gpu.example.com"].model == "a"'))
+    outcome = schedule(engine, pod_with("c").requests(cpu="1").priority(10), asked)
+    assert isinstance(outcome, Failure)
+    assert not outcome.is_error
+    assert outcome.message == "0/1 nodes are available: 1 Insufficient cpu."
+    assert outcome.post_filter_message.startswith(
+        'preemption: running "DynamicResources" filter plugin: claim default/c'
+    )
+
+
+def test_searches_are_measured_and_those_given_up_are_counted() -> None:
+    devices = [{"name": f"d{index}", "attributes": {"a": {"int": index}}} for index in range(60)]
+    snapshot = Snapshot.of([a_node("n").build(), a_class(), a_slice("s", *devices)])
+    arguments = {"name": "DynamicResources", "args": {"filterTimeout": "1ms"}}
+    tree = {
+        "apiVersion": "kubescheduler.config.k8s.io/v1",
+        "kind": "KubeSchedulerConfiguration",
+        "profiles": [{"pluginConfig": [arguments]}],
+    }
+    engine = make_engine(snapshot, parse_config(tree))
+    plugin = engine.runner_of(engine.snapshot.info(a_pod().build())).profile.plugins["DynamicResources"]
+    (seconds,), (exhausted,) = plugin.histograms(), plugin.counters()
+    schedule(engine, pod_with("c"), a_claim("c"))
+    assert seconds.name == "moorage_device_search_seconds"
+    assert sum(seconds.seen.counts) == 2  # to filter, and to reserve
+    assert exhausted.values == {(): 0}
+    alike = [{"matchAttribute": "gpu.example.com/a"}]
+    asked = a_claim("two", a_request("one", count=2), constraints=alike)
+    outcome = schedule(engine, pod_with("two", name="q"), asked)
+    assert "timed out trying to allocate devices" in refusal(outcome)
+    assert exhausted.values == {(): 1}
