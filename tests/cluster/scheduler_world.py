@@ -6,14 +6,16 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from tools.control_plane.binaries import version
 from tools.control_plane.running import Access
 
 from moorage.cluster import find_faults
 from moorage.cluster.invariants import overcommitted
-from moorage.config import DEFAULT_FEATURES, Features, parse_config
+from moorage.config import DEFAULT_FEATURES, Features, features_of, parse_config
+from moorage.config.gates import parse_version
 from moorage.engine.engine import default_registry
 from moorage.kube.access import ClusterAccess, load_access
-from moorage.kube.errors import NotFound
+from moorage.kube.errors import Forbidden, NotFound
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import MERGE_PATCH, Client
 from moorage.live.clock import Clock
@@ -24,6 +26,11 @@ WAIT_SECONDS = 30.0
 POLL_SECONDS = 0.05
 
 Tree = dict[str, Any]
+
+
+def features_of_kube_scheduler() -> Features:
+    """Of the version that stands beside us: where both are compared, ours takes that one's decisions."""
+    return features_of(parse_version(version().rpartition(".")[0]))
 
 
 class World:
@@ -43,7 +50,19 @@ class World:
         namespace = self.name if resource.namespaced else ""
         answer = await self.client.post(resource.path(namespace), json.dumps(manifest).encode())
         self._made.append((manifest["kind"], manifest["metadata"]["name"]))
+        if manifest["kind"] == "PriorityClass":
+            await self.eventually(lambda: self._is_priority_known(manifest["metadata"]["name"]))
         return _tree(answer)
+
+    async def _is_priority_known(self, name: str) -> bool:
+        """Whether pods may name the class: kube-apiserver takes a moment to know a new one."""
+        spec = {"priorityClassName": name, "containers": [{"name": "main", "image": "example/app:1"}]}
+        body = json.dumps({"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"dry-{name}"[:60]}, "spec": spec})
+        try:
+            await self.client.post(resource_of("Pod").path("default"), body.encode(), query={"dryRun": "All"})
+        except Forbidden:
+            return False
+        return True
 
     async def node(
         self, name: str, *, labels: Mapping[str, str] | None = None, spec: Tree | None = None, **amounts: str
@@ -83,10 +102,10 @@ class World:
         with contextlib.suppress(NotFound):
             await self.client.delete(resource.path(self.name if resource.namespaced else "", name), options)
 
-    async def patch(self, kind: str, name: str, patch: Tree) -> None:
-        """Change an object by a merge patch."""
+    async def patch(self, kind: str, name: str, patch: Tree, subresource: str = "") -> None:
+        """Change an object, or a subresource of it, by a merge patch."""
         resource = resource_of(kind)
-        path = resource.path(self.name if resource.namespaced else "", name)
+        path = resource.path(self.name if resource.namespaced else "", name, subresource)
         await self.client.patch(path, json.dumps(patch).encode(), content_type=MERGE_PATCH)
 
     # Looking at things.

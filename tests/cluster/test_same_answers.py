@@ -79,8 +79,13 @@ def steady(value: Any) -> Any:
 @pytest.fixture(scope="module")
 def servers(control_plane: ControlPlane, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Server, Server]]:
     """kube-apiserver and ours, with the same empty namespace."""
-    with beside(control_plane, tmp_path_factory.mktemp("embedded")) as pair:
+    with beside(control_plane, tmp_path_factory.mktemp("embedded"), f"--emulated-version={minor()}") as pair:
         yield pair
+
+
+def minor() -> str:
+    """The version of the real one."""
+    return binaries.version().removeprefix("v").rpartition(".")[0]
 
 
 @contextlib.contextmanager
@@ -114,7 +119,7 @@ def test_both_servers_answer_alike(servers: tuple[Server, Server], calls: Callab
 def test_both_servers_answer_alike_about_groups(tmp_path: Path) -> None:
     if choice() != REAL:
         pytest.skip("needs a real control plane: run it with MOORAGE_TEST_CLUSTER=real (make test-cluster)")
-    version = binaries.version().removeprefix("v").rpartition(".")[0]
+    version = minor()
     gates = dict.fromkeys(group_answers.GATES[version], True)
     flags = [f"--emulated-version={version}", *(f"--feature-gates={name}=true" for name in gates)]
     with (

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.cluster.scheduler_process import scheduler_process
-from tests.cluster.scheduler_world import World
+from tests.cluster.scheduler_world import World, features_of_kube_scheduler
 from tools.control_plane.running import ControlPlane
 
 GUIDE = """\
@@ -70,7 +70,7 @@ async def test_events_and_conditions_are_the_same_as_kube_schedulers(control_pla
             with control_plane.start_kube_scheduler({"profiles": [{"schedulerName": world.name}]}):
                 seen.append(await traces(world, name, node, selector))
         else:
-            async with world.scheduling():
+            async with world.scheduling(features=features_of_kube_scheduler()):
                 seen.append(await traces(world, name, node, selector))
         await world.delete("Pod", f"{name}-good")
         await world.delete("Pod", f"{name}-bad")

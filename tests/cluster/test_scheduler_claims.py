@@ -4,7 +4,7 @@ import asyncio
 import functools
 from typing import Any
 
-from tests.cluster.scheduler_world import Tree, World
+from tests.cluster.scheduler_world import Tree, World, features_of_kube_scheduler
 from tools.control_plane.running import ControlPlane
 
 from moorage.errors import ApiError
@@ -273,7 +273,7 @@ async def _schedule_all(world: World, control_plane: ControlPlane | None) -> dic
             seen[name] = (status, finalizers, refusal["status"], refusal.get("message"))
 
     if control_plane is None:
-        async with world.scheduling():
+        async with world.scheduling(features=features_of_kube_scheduler()):
             await play()
     else:
         with control_plane.start_kube_scheduler({"profiles": [{"schedulerName": world.name}]}):
@@ -304,7 +304,7 @@ async def free(world: World, claim: str) -> None:
 async def _patch_status(world: World, claim: str, status: Tree) -> None:
     for _ in range(5):
         try:
-            await world.patch("ResourceClaim", f"{claim}/status", {"status": status})
+            await world.patch("ResourceClaim", claim, {"status": status}, "status")
         except ApiError as refusal:
             if refusal.code != 409:
                 raise
