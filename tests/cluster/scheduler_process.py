@@ -18,7 +18,7 @@ class SchedulerProcess:
     """A running scheduler process."""
 
     def __init__(self, child: asyncio.subprocess.Process, port: int, log: Path) -> None:
-        self._child = child
+        self.child = child
         self.port = port
         self.log = log
 
@@ -26,7 +26,7 @@ class SchedulerProcess:
         """Wait until /readyz says so."""
         async with asyncio.timeout(WAIT_SECONDS):
             while (await self.ask("/readyz"))[0] != 200:
-                assert self._child.returncode is None, self.log.read_text()
+                assert self.child.returncode is None, self.log.read_text()
                 await asyncio.sleep(POLL_SECONDS)
 
     async def ask(self, path: str, token: str = "") -> tuple[int, str]:
@@ -44,12 +44,12 @@ class SchedulerProcess:
 
     def send(self, number: signal.Signals) -> None:
         """Send a signal."""
-        self._child.send_signal(number)
+        self.child.send_signal(number)
 
     async def end(self) -> int:
         """Wait for its end; the exit status."""
         async with asyncio.timeout(WAIT_SECONDS):
-            return await self._child.wait()
+            return await self.child.wait()
 
 
 @contextlib.asynccontextmanager

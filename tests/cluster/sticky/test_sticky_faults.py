@@ -7,7 +7,7 @@ import json
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Coroutine, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -302,24 +302,29 @@ def _kubeconfig(url: str) -> Tree:
     }
 
 
+async def is_killed_first(victim: asyncio.subprocess.Process, coming: Coroutine[Any, Any, object]) -> bool:
+    """Wait for one of the two."""
+    done, dead = asyncio.create_task(coming), asyncio.create_task(victim.wait())
+    await asyncio.wait([done, dead], return_when=asyncio.FIRST_COMPLETED)
+    was_killed = dead.done()
+    for task in (done, dead):
+        task.cancel()
+    return was_killed
+
+
 async def test_a_controller_killed_at_each_write_loses_nothing(place: Place, cluster: Access, tmp_path: Path) -> None:
     name = place.world.name
     async with faulty_server(cluster.kubeconfig) as proxy, scheduling(place.world):
         killer = Killer(proxy, name)
-        async with controllers_process(proxy, tmp_path):
+        async with contextlib.AsyncExitStack() as stack:
             await place.apply(name)
+            killer.victim = await stack.enter_async_context(controllers_process(proxy, tmp_path))
             home, uid = await place.home(name)
-        for nth, fault in steps():
-            async with controllers_process(proxy, tmp_path) as child:
-                killer.victim = child
+            for nth, fault in steps():
                 killer.aim(nth, fault)
                 await place.delete_pod(name)
-                done = asyncio.create_task(place.home(name, but=uid))
-                dead = asyncio.create_task(child.wait())
-                await asyncio.wait([done, dead], return_when=asyncio.FIRST_COMPLETED)
-                done.cancel()
-                dead.cancel()
-            async with controllers_process(proxy, tmp_path):
+                if await is_killed_first(killer.victim, place.home(name, but=uid)):
+                    killer.victim = await stack.enter_async_context(controllers_process(proxy, tmp_path))
                 node, uid = await place.home(name, but=uid)
                 assert node == home
     assert place.witness.most == 1
@@ -337,19 +342,20 @@ async def test_a_scheduler_killed_at_each_write_brings_the_pod_back(
         kubeconfig.write_text(json.dumps(_kubeconfig(proxy.url)))
         config["clientConnection"] = {"kubeconfig": str(kubeconfig)}
         await place.apply(world.name)
-        async with scheduler_process(world, tmp_path, config=config):
+        async with contextlib.AsyncExitStack() as stack:
+
+            async def start() -> None:
+                process = await stack.enter_async_context(scheduler_process(world, tmp_path, config=config))
+                killer.victim = process.child
+
+            await start()
             home, uid = await place.home(world.name)
-        for nth, fault in itertools.product((1, 2), (Fault.DROPPED, Fault.ANSWER_LOST)):
-            await place.delete_pod(world.name)
-            async with scheduler_process(world, tmp_path, config=config) as process:
-                killer.victim = process._child
+            for nth, fault in itertools.product((1, 2), (Fault.DROPPED, Fault.ANSWER_LOST)):
                 killer.aim(nth, fault)
-                done = asyncio.create_task(place.home(world.name, but=uid))
-                dead = asyncio.create_task(process._child.wait())
-                await asyncio.wait([done, dead], return_when=asyncio.FIRST_COMPLETED)
-                done.cancel()
-                dead.cancel()
-            async with scheduler_process(world, tmp_path, config=config):
+                await place.delete_pod(world.name)
+                assert killer.victim is not None
+                if await is_killed_first(killer.victim, place.home(world.name, but=uid)):
+                    await start()
                 node, uid = await place.home(world.name, but=uid)
                 assert node == home
     assert place.witness.most == 1
