@@ -43,14 +43,13 @@ def _relax_garbage_collection() -> None:
 
 async def _serve(options: "Options", kubeconfig_out: Path | None) -> None:
     from moorage.apiserver.server import ApiServer
-    from moorage.kube.process import stop_on_signals
+    from moorage.kube.process import stopping_on_signals
 
-    stopping = asyncio.Event()
-    stop_on_signals(stopping)
-    _relax_garbage_collection()
-    async with ApiServer(options) as server:
-        typer.echo(f"serving on {server.url}")
-        if kubeconfig_out is not None:
-            server.write_kubeconfig(kubeconfig_out)
-            typer.echo(f"point kubectl at it: export KUBECONFIG={kubeconfig_out}")
-        await stopping.wait()
+    with stopping_on_signals() as stopping:
+        _relax_garbage_collection()
+        async with ApiServer(options) as server:
+            typer.echo(f"serving on {server.url}")
+            if kubeconfig_out is not None:
+                server.write_kubeconfig(kubeconfig_out)
+                typer.echo(f"point kubectl at it: export KUBECONFIG={kubeconfig_out}")
+            await stopping.wait()

@@ -122,14 +122,13 @@ def _shapes(shapes: list[str], count: int) -> "list[NodeShape]":
 
 async def _serve(options: "ClusterOptions") -> None:
     from moorage.cli.embedded import embedded_cluster
-    from moorage.kube.process import stop_on_signals
+    from moorage.kube.process import stopping_on_signals
 
-    stopping = asyncio.Event()
-    stop_on_signals(stopping)
-    async with embedded_cluster(options) as cluster:
-        typer.echo(f"serving on {cluster.server.url} with {sum(shape.count for shape in options.shapes)} nodes")
-        typer.echo(f"in another terminal: export KUBECONFIG={cluster.kubeconfig.absolute()}")
-        typer.echo("                     kubectl create deployment web --image=nginx --replicas=3")
-        typer.echo("Ctrl-C stops it.")
-        await stopping.wait()
+    with stopping_on_signals() as stopping:
+        async with embedded_cluster(options) as cluster:
+            typer.echo(f"serving on {cluster.server.url} with {sum(shape.count for shape in options.shapes)} nodes")
+            typer.echo(f"in another terminal: export KUBECONFIG={cluster.kubeconfig.absolute()}")
+            typer.echo("                     kubectl create deployment web --image=nginx --replicas=3")
+            typer.echo("Ctrl-C stops it.")
+            await stopping.wait()
     typer.echo("stopped")

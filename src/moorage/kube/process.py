@@ -5,7 +5,8 @@ import logging
 import os
 import signal
 import threading
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from contextlib import contextmanager
 from types import FrameType
 from typing import Any, Final
 
@@ -33,10 +34,9 @@ def loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
 
 
 async def _run(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> int:
-    stopping = asyncio.Event()
-    stop_on_signals(stopping)
     try:
-        await work(stopping)
+        with stopping_on_signals() as stopping:
+            await work(stopping)
     except LeadershipLost as lost:
         logger.error("leader election lost: %s", lost)
         return 1
@@ -44,12 +44,13 @@ async def _run(work: Callable[[asyncio.Event], Coroutine[Any, Any, None]]) -> in
     return 0
 
 
-def stop_on_signals(stopping: asyncio.Event) -> None:
-    """Set `stopping` when told to stop, and end the process where that does not end it in time.
+@contextmanager
+def stopping_on_signals() -> Iterator[asyncio.Event]:
+    """An event that is set when the process is told to stop; it is ended where that does not end it in time.
 
     The handlers are Python's own: they run between two lines of a plugin that holds up the loop, the loop's do not.
     """
-    loop = asyncio.get_running_loop()
+    loop, stopping = asyncio.get_running_loop(), asyncio.Event()
 
     def stop(_number: int, _frame: FrameType | None) -> None:
         if not stopping.is_set():
@@ -58,8 +59,12 @@ def stop_on_signals(stopping: asyncio.Event) -> None:
             last.start()
         loop.call_soon_threadsafe(stopping.set)
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, stop)
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield stopping
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _end() -> None:

@@ -7,12 +7,16 @@ import sys
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner, Result
+
+from moorage.cli.main import app
 
 COMMAND = [sys.executable, "-m", "moorage", "apiserver"]
 
 
-def run(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=60, check=False)
+def run(*arguments: str) -> Result:
+    """What it answers where it refuses."""
+    return CliRunner().invoke(app, ["apiserver", *arguments])
 
 
 @pytest.mark.parametrize("end", [signal.SIGTERM, signal.SIGINT])
@@ -32,16 +36,16 @@ def test_it_says_where_it_serves_and_ends_cleanly(tmp_path: Path, end: signal.Si
 def test_bad_input_is_one_line_and_status_2(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x")
     done = run("--port", "0", "--data-dir", str(tmp_path / "file"))
-    assert (done.returncode, done.stdout) == (2, "")
+    assert (done.exit_code, done.stdout) == (2, "")
     assert done.stderr.strip() == f"{tmp_path / 'file'}: cannot be used as data directory: File exists"
     done = run("--port", "0", "--bind-address", "192.0.2.1")
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert done.stderr.startswith("192.0.2.1:0: cannot listen: ")
     assert len(done.stderr.splitlines()) == 1
     done = run("--port", "0", "--kubeconfig-out", str(tmp_path / "nowhere" / "kubeconfig"))
-    assert done.returncode == 2
+    assert done.exit_code == 2
     assert "cannot write the kubeconfig: No such file or directory" in done.stderr
 
 
 def test_ports_are_ports() -> None:
-    assert run("--port", "70000").returncode == 2
+    assert run("--port", "70000").exit_code == 2

@@ -1,23 +1,19 @@
 """Storage that outlives the process: restarts, crashes, failures of the disk."""
 
 import asyncio
-import base64
 import contextlib
 import itertools
 import json
-import os
 import random
-import signal
 import sqlite3
 import ssl
-import sys
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
 import aiohttp
 import pytest
-import yaml
+from tests.unit.apiserver.victim import Victim
 
 from moorage.apiserver.durable import Durable
 from moorage.apiserver.history import Item
@@ -150,38 +146,6 @@ def test_after_a_crash_revisions_go_on_beyond_everything_seen(tmp_path: Path) ->
     third.close(third.first_revision)
 
 
-class Victim:
-    """A server process that will be killed."""
-
-    def __init__(self, home: Path) -> None:
-        self.home = home
-        self.process: asyncio.subprocess.Process | None = None
-
-    async def start(self) -> dict[str, str]:
-        kubeconfig = self.home / "kubeconfig"
-        kubeconfig.unlink(missing_ok=True)
-        command = ["-m", "moorage", "apiserver", "--port", "0", "--data-dir", str(self.home / "data")]
-        self.process = await asyncio.create_subprocess_exec(
-            sys.executable, *command, "--kubeconfig-out", str(kubeconfig), stdout=asyncio.subprocess.PIPE
-        )
-        assert self.process.stdout is not None
-        async with asyncio.timeout(60):
-            while b"point kubectl" not in (line := await self.process.stdout.readline()):
-                assert line, "the server ended early"
-        config = yaml.safe_load(kubeconfig.read_text())
-        ca = base64.b64decode(config["clusters"][0]["cluster"]["certificate-authority-data"]).decode()
-        return {
-            "url": config["clusters"][0]["cluster"]["server"],
-            "token": config["users"][0]["user"]["token"],
-            "ca": ca,
-        }
-
-    async def kill(self) -> None:
-        assert self.process is not None
-        os.kill(self.process.pid, signal.SIGKILL)
-        await self.process.communicate()
-
-
 class Storm:
     """Writers that create, change and delete as fast as the server lets them, and note what it acknowledged."""
 
@@ -219,7 +183,7 @@ ROUNDS = 20
 
 
 async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
-    victim, storm, moments = Victim(tmp_path), Storm(), random.Random(5)
+    victim, storm, moments = Victim(tmp_path / "data"), Storm(), random.Random(5)
     for round_number in range(ROUNDS):
         async with await connect(victim) as http:
             last = await check(http, storm)
@@ -237,8 +201,7 @@ async def test_nothing_acknowledged_is_lost_by_kill_9(tmp_path: Path) -> None:
 
 
 async def connect(victim: Victim) -> contextlib.AbstractAsyncContextManager[aiohttp.ClientSession]:
-    access = await victim.start()
-    return client(access["url"], access["token"], access["ca"])
+    return client(*await victim.start())
 
 
 async def check(http: aiohttp.ClientSession, storm: Storm) -> int:
