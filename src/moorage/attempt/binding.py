@@ -18,10 +18,10 @@ from moorage.columns import PodGroups
 from moorage.config.points import IN_TREE_POINTS
 from moorage.engine import Failure
 from moorage.errors import MoorageError, PluginError
+from moorage.framework.answers import CONTRACTS, verdict
 from moorage.framework.answers import broken as broken_plugin
-from moorage.framework.answers import verdict
 from moorage.framework.faults import Faults
-from moorage.framework.points import Nomination, PreBindPreFlight
+from moorage.framework.points import Nomination, PreBindPreFlight, worker_methods
 from moorage.framework.profile import Named, Profile
 from moorage.framework.status import Code, Status, error
 from moorage.framework.writes import BoundElsewhere, NotDone
@@ -221,8 +221,10 @@ class Bindings:
     async def _answer(self, one: Named, point: str, method: Callable[..., Any], binding: Binding) -> Status | None:
         """A plugin's answer at a point that may be asynchronous: see `framework.answers.verdict`."""
         placement = binding.placed.placement
+        given = placement.state, placement.pod, placement.node_name
+        in_thread = CONTRACTS[point].method in worker_methods(one.plugin)
         try:
-            answer = method(placement.state, placement.pod, placement.node_name)
+            answer = self._world.run_in_thread(partial(method, *given)) if in_thread else method(*given)
         except BaseException as problem:
             raise broken_plugin(one.name, point, problem) from problem
         if answer is not None and hasattr(answer, "__await__"):

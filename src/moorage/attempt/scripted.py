@@ -230,6 +230,10 @@ class ScriptedWorld:
         """Await what a plugin gave."""
         return await self.time.run_plugin(awaitable)
 
+    async def run_in_thread(self, call: Callable[[], Any]) -> Any:
+        """There are no threads, and no time passes: it is called at once."""
+        return call()
+
     # Writing.
 
     async def bind(self, pod: PodInfo, node_name: str, *, uncertain: bool) -> BindAnswer:

@@ -200,10 +200,10 @@ class VirtualTime:
         job = self._current
         try:
             return await awaitable
-        except Cancelled:
+        except Cancelled as problem:
             if job is not None and job.is_cancelled:
                 raise
-            raise SelfCancelled("cancelled what it awaited itself") from None
+            raise SelfCancelled("cancelled what it awaited itself") from problem
         except _NOT_OURS:
             raise
         except Exception:

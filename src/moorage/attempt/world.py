@@ -134,6 +134,9 @@ class World(Protocol):
     async def run(self, awaitable: Any) -> Any:
         """Await what a plugin gave. A cancellation of its own raises SelfCancelled: an error, like any other of its."""
 
+    async def run_in_thread(self, call: Callable[[], Any]) -> Any:
+        """Call what a plugin wants to run where it holds up nobody. To be awaited in `run`, like what plugins give."""
+
     # Writing. The names say which lane it takes; nothing here raises.
 
     async def bind(self, pod: PodInfo, node_name: str, *, uncertain: bool) -> BindAnswer:

@@ -9,7 +9,7 @@ from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows, Snapshot
 from moorage.engine.kept import ClassColumns, KeptClasses
 from moorage.engine.lifting import NodeFilter
 from moorage.engine.profiles import CompiledProfile
-from moorage.framework.answers import blame, broken, verdict
+from moorage.framework.answers import blame, broken, check_nothing, verdict
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.points import NodeNames, PreFilterExtensions, Scope
@@ -258,11 +258,11 @@ class Filtering:
         for one in self._extensions:
             if one.name not in state.skipped_filters:
                 with blame(one.name, "AddPod"):
-                    one.plugin.add_pod(state, pod, added, node)
+                    check_nothing(one.name, one.plugin, "AddPod", one.plugin.add_pod(state, pod, added, node))
 
     def tell_removed(self, state: CycleState, pod: PodInfo, removed: PodInfo, node: NodeInfo) -> None:
         """Tell the plugins of a pod that counts on a node no more."""
         for one in self._extensions:
             if one.name not in state.skipped_filters:
                 with blame(one.name, "RemovePod"):
-                    one.plugin.remove_pod(state, pod, removed, node)
+                    check_nothing(one.name, one.plugin, "RemovePod", one.plugin.remove_pod(state, pod, removed, node))

@@ -77,8 +77,6 @@ class NodeFilter:
                 return rows
             for status in verdicts.statuses:
                 self._checked(status)
-            if int(verdicts.codes.max()) > len(verdicts.statuses):
-                raise ValueError(f"a verdict names none of {len(verdicts.statuses)} statuses")
             fits: Rows = rows[verdicts.codes == 0]
             return fits
 
@@ -86,10 +84,17 @@ class NodeFilter:
         """What the plugin says; None where all rows fit."""
         if self._many is None or (self._one is not None and len(rows) <= FEW_ROWS):
             return self._verdicts_one_by_one(state, pod, nodes, rows)
-        codes, statuses = self._many(state, pod, nodes, rows)
-        if len(codes) != len(rows):
-            raise ValueError(f"{len(codes)} verdicts for {len(rows)} nodes")
-        return Verdicts(codes, statuses) if statuses and codes.any() else None
+        answer = self._many(state, pod, nodes, rows)
+        if type(answer) is not Verdicts:
+            raise unfit(self.name, self.plugin, "Filter", answer, "Verdicts")
+        codes, statuses = answer
+        if not isinstance(codes, np.ndarray) or codes.dtype.kind not in "iu" or codes.shape != rows.shape:
+            raise unfit(self.name, self.plugin, "Filter", codes, f"the codes of {len(rows)} nodes as integers")
+        if not codes.any():
+            return None
+        if int(codes.max()) > len(statuses) or int(codes.min()) < 0:
+            raise wrong(self.name, self.plugin, "Filter", f"a verdict names none of the {len(statuses)} statuses")
+        return answer
 
     def _verdicts_one_by_one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts | None:
         refusals = [self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()]
@@ -174,8 +179,10 @@ class NodeScore:
         """The raw scores of many rows."""
         if self._many is None or (self._one is not None and len(rows) <= FEW_ROWS):
             given = [self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()]
-            with blame(self.name, "Score"):
+            try:
                 return np.array(given, dtype=np.int64)
+            except OverflowError:
+                raise wrong(self.name, self._plugin, "Score", f"answered {max(given, key=abs)}: too big") from None
         with blame(self.name, "Score"):
             scores: Scores = self._many(state, pod, nodes, rows)
         self._check_shape(scores, rows, "Score")

@@ -14,11 +14,10 @@ from moorage.errors import PluginError
 from moorage.framework.answers import (
     blame,
     broken,
-    is_async,
+    check_nothing,
     permit_verdict,
     post_filter_verdict,
     verdict,
-    wrong,
 )
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
@@ -104,8 +103,7 @@ class Runner:
         """Run Unreserve of every plugin, in reverse order. One that breaks does not keep the others from it."""
         for one in reversed(self.compiled.reserves):
             try:
-                if is_async(one.plugin.unreserve(state, pod, node_name)):
-                    raise wrong(one.name, one.plugin, "Unreserve", "is async, and nothing is awaited there")
+                check_nothing(one.name, one.plugin, "Unreserve", one.plugin.unreserve(state, pod, node_name))
             except BaseException as problem:
                 self._faults.see(broken(one.name, "Unreserve", problem), f"what pod {pod.key} took is let go by others")
 

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from moorage.columns import PodInfo
-from moorage.errors import ApiError, PluginError
+from moorage.errors import ApiError, MoorageError, PluginError
 from moorage.framework.points import NodeNames, Nomination, PermitAnswer, PostFilterAnswer
 from moorage.framework.status import Code, Status
 
@@ -74,6 +74,8 @@ _METHODS: Final[Mapping[str, str]] = {
     "Score": "score",
     "NormalizeScore": "normalize_scores",
     "Unreserve": "unreserve",
+    "AddPod": "add_pod",
+    "RemovePod": "remove_pod",
 }
 
 
@@ -131,6 +133,12 @@ def unfit(name: str, plugin: Any, point: str, answer: Any, expected: str) -> Plu
     return wrong(name, plugin, point, f"answered {answer!r}; expected {expected}")
 
 
+def check_nothing(name: str, plugin: Any, point: str, answer: Any) -> None:
+    """What has nothing to say may not be async: nobody would await it. Whatever else it answers is not looked at."""
+    if answer is not None and is_async(answer):
+        raise wrong(name, plugin, point, "is async, and nothing is awaited there")
+
+
 def is_async(answer: Any) -> bool:
     """Whether a plugin answered something to be awaited. Where nobody awaits it, it is closed."""
     if not hasattr(answer, "__await__"):
@@ -170,7 +178,9 @@ def broken(plugin: str, point: str, problem: BaseException | str) -> PluginError
     if isinstance(problem, str | ApiError):
         # A refusal of the API server is no mistake of the plugin's.
         return PluginError(plugin, point, str(problem))
-    return PluginError(plugin, point, f"{type(problem).__name__}: {problem}", where=raised_at(problem.__traceback__))
+    # What we made of something else (a cancellation) tells of that.
+    origin = problem.__cause__ if isinstance(problem, MoorageError) and problem.__cause__ is not None else problem
+    return PluginError(plugin, point, f"{type(problem).__name__}: {problem}", where=raised_at(origin.__traceback__))
 
 
 def is_skip(name: str, plugin: Any, point: str, answer: Any) -> bool:

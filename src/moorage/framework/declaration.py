@@ -10,7 +10,7 @@ from typing import Any
 from moorage.config.ownargs import field_types
 from moorage.errors import InputError, did_you_mean
 from moorage.framework.handle import Handle
-from moorage.framework.points import POINTS
+from moorage.framework.points import POINTS, WORKER_METHODS, worker_methods
 
 #: What makes a plugin: the class, or a function that says in its return annotation which class it makes.
 Factory = Callable[..., Any]
@@ -79,6 +79,7 @@ def declared(plugin: Factory, name: str = "") -> Declaration:
     weight = getattr(made, "default_weight", 1)
     if not isinstance(weight, int) or isinstance(weight, bool) or weight < 1:
         raise InputError(f'plugin "{name}": default_weight is {weight!r}: expected an integer above 0')
+    _check_worker_thread(name, made)
     return Declaration(name, plugin, made, points, args_type, weight)
 
 
@@ -97,6 +98,19 @@ def served_points(plugin: type) -> frozenset[str]:
     by_feature: Mapping[str, Iterable[str]] = getattr(plugin, "points_by_feature", {})
     gated = {point for points in by_feature.values() for point in points}
     return frozenset(served - gated | set(getattr(plugin, "nominal_points", ())))
+
+
+def _check_worker_thread(name: str, plugin: type) -> None:
+    said = worker_methods(plugin)
+    if not isinstance(said, tuple | list):
+        raise InputError(f'plugin "{name}": worker_thread is {said!r}: expected a tuple of {", ".join(WORKER_METHODS)}')
+    for one in said:
+        method = getattr(plugin, one, None) if one in WORKER_METHODS else None
+        if method is None:
+            problem = "which it has not" if one in WORKER_METHODS else f"expected some of {', '.join(WORKER_METHODS)}"
+            raise InputError(f'plugin "{name}": worker_thread names {one!r}, {problem}')
+        if inspect.iscoroutinefunction(method):
+            raise InputError(f'plugin "{name}": worker_thread names {one}, which is async and runs beside anyway')
 
 
 def _made_by(factory: Factory) -> type:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 from typing import Final, NamedTuple
 
-from moorage.errors import PluginError
+from moorage.errors import ApiError, PluginError
 
 _log = logging.getLogger(__name__)
 
@@ -37,6 +37,10 @@ class Faults:
 
     def see(self, error: PluginError, outcome: str) -> None:
         """A plugin raised, or answered what cannot be used; `outcome` says what follows."""
+        if isinstance(error.__cause__, ApiError):
+            # The API server said no: nobody's mistake, and the pod's own events tell of it.
+            _log.info("%s; %s", error, outcome)
+            return
         fault = Fault(error.plugin, error.point, error.where)
         self.counts[fault] += 1
         seen = self.counts[fault]

@@ -1,9 +1,14 @@
 """What a plugin counts for the metrics of the process."""
 
 from bisect import bisect_left
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, TypeVar, runtime_checkable
+
+from moorage.errors import InputError
+from moorage.framework.answers import broken
+
+Kind = TypeVar("Kind")
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +67,25 @@ class Measuring(Protocol):
 
     def histograms(self) -> Sequence[PluginHistogram]:
         """Its distributions. The profile is added as a label."""
+
+
+def counters_of(name: str, plugin: Any) -> tuple[PluginCounter, ...]:
+    """What a plugin counts. Raises InputError that names the plugin and the line where it does not say that rightly."""
+    return _said(name, plugin.counters, PluginCounter) if isinstance(plugin, Counting) else ()
+
+
+def histograms_of(name: str, plugin: Any) -> tuple[PluginHistogram, ...]:
+    """What it measures, in the same way."""
+    return _said(name, plugin.histograms, PluginHistogram) if isinstance(plugin, Measuring) else ()
+
+
+def _said(name: str, method: Callable[[], Any], kind: type[Kind]) -> tuple[Kind, ...]:
+    try:
+        said = tuple(method())
+        for one in said:
+            if not isinstance(one, kind):
+                raise TypeError(f"{one!r} is no {kind.__name__}")
+    except BaseException as problem:
+        error = broken(name, method.__name__, problem)
+        raise InputError(str(error), where=f"plugin {name}") from problem
+    return said

@@ -12,7 +12,7 @@ both, each is used where it is quicker, so they must agree.
 import enum
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, runtime_checkable
+from typing import Any, Final, NamedTuple, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -305,6 +305,19 @@ class Stopping(Protocol):
 
     async def stop(self) -> None:
         """Called once, if the plugin was started; what it spawned was cancelled before. It has about a second."""
+
+
+#: What may run beside the event loop: everything else touches columns that live there.
+WORKER_METHODS: Final = ("pre_bind", "bind", "post_bind")
+
+
+def worker_methods(plugin: Any) -> Sequence[str]:
+    """The methods that the plugin's class declares to run in a worker thread: `worker_thread = ("pre_bind",)`.
+
+    They may block. They read what they are handed and nothing else: the snapshot belongs to the event loop.
+    """
+    said: Sequence[str] = getattr(plugin, "worker_thread", ())
+    return said
 
 
 #: Extension point as the configuration spells it -> the contracts that serve it.

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from moorage.framework.measuring import Counting, Measuring, PluginCounter
+from moorage.framework.measuring import PluginCounter, counters_of, histograms_of
 from moorage.kube.election import LeaderElector
 from moorage.kube.gate import Lane
 from moorage.live.scheduler import Scheduler
@@ -90,8 +90,8 @@ def _add_plugin_counters(scheduler: Scheduler) -> None:
     """What plugins count, under the name of their profile."""
     found: dict[str, list[tuple[str, PluginCounter]]] = {}
     for profile, runner in scheduler.engine.runners.items():
-        for plugin in runner.profile.plugins.values():
-            for counter in plugin.counters() if isinstance(plugin, Counting) else ():
+        for plugin_name, plugin in runner.profile.plugins.items():
+            for counter in counters_of(plugin_name, plugin):
                 found.setdefault(counter.name, []).append((profile, counter))
     for name, counters in found.items():
         _, first = counters[0]
@@ -102,8 +102,8 @@ def _add_plugin_histograms(scheduler: Scheduler) -> None:
     """What plugins measure, under the name of their profile."""
     shown: dict[str, Histogram] = {}
     for profile, runner in scheduler.engine.runners.items():
-        for plugin in runner.profile.plugins.values():
-            for one in plugin.histograms() if isinstance(plugin, Measuring) else ():
+        for plugin_name, plugin in runner.profile.plugins.items():
+            for one in histograms_of(plugin_name, plugin):
                 if one.name not in shown:
                     shown[one.name] = Histogram(one.name, one.text, one.bounds, ("profile",))
                     scheduler.metrics.add_histogram(shown[one.name])

@@ -31,6 +31,7 @@ from moorage.kube.lanes import Lanes, RetryPolicy
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import MERGE_PATCH, Client
 from moorage.live.reporting import Reporter
+from moorage.live.workers import Workers
 from moorage.objects import Condition, KubeObject, decode
 
 logger = logging.getLogger(__name__)
@@ -89,6 +90,7 @@ class LiveWorld:
         self._lanes = lanes
         self._extenders = extenders
         self._observer = observer
+        self._workers = Workers()
         self._now = now
         self.record: Callable[[PodEvent], None] = reporter.record
 
@@ -137,11 +139,15 @@ class LiveWorld:
         """Await what a plugin gave. Only this task's own cancellation is ours."""
         try:
             return await awaitable
-        except asyncio.CancelledError:
+        except asyncio.CancelledError as problem:
             task = asyncio.current_task()
             if task is not None and task.cancelling():
                 raise
-            raise SelfCancelled("cancelled what it awaited itself") from None
+            raise SelfCancelled("cancelled what it awaited itself") from problem
+
+    async def run_in_thread(self, call: Callable[[], Any]) -> Any:
+        """Call what a plugin wants to run where it holds up nobody."""
+        return await self._workers.run(call)
 
     # Writing.
 

@@ -306,3 +306,21 @@ def test_a_plugin_gets_what_it_asks_for(plugin: type, given: Any) -> None:
     registry.register(plugin)
     made = registry.create(plugin.__name__, "ARGS", "HANDLE")  # type: ignore[arg-type]
     assert getattr(made, "given", None) == given
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        (("filter",), "worker_thread names 'filter', expected some of pre_bind, bind, post_bind"),
+        (("bind",), "worker_thread names 'bind', which it has not"),
+        (("post_bind",), "worker_thread names post_bind, which is async and runs beside anyway"),
+        ("pre_bind", "worker_thread is 'pre_bind': expected a tuple of pre_bind, bind, post_bind"),
+    ],
+)
+def test_only_what_binds_may_run_in_a_worker_thread(said: Any, problem: str) -> None:
+    async def post_bind(*_: Any) -> None: ...
+
+    members = {"pre_bind": lambda *_: None, "filter": lambda *_: None, "post_bind": post_bind}
+    with pytest.raises(InputError, match=problem):
+        Registry().register(type("Mine", (), {**members, "worker_thread": said}))
+    Registry().register(type("Mine", (), {**members, "worker_thread": ("pre_bind",)}))

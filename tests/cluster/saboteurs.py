@@ -1,0 +1,208 @@
+"""Two plugins that do what a pod asks for in its annotation `does`, at the point it names: wrong things alone."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+
+from moorage.framework import (
+    SKIP,
+    Action,
+    Code,
+    EventHint,
+    Hint,
+    NodeNames,
+    Nomination,
+    PermitAnswer,
+    PodInfo,
+    PostFilterAnswer,
+    Resource,
+    Status,
+    Verdicts,
+    on,
+    unschedulable,
+    wait,
+)
+
+NOTHING: Final = object()
+"""Nothing wrong is wanted here."""
+
+RAISES, CANCELLED, EXIT, RECURSION = "raises", "CancelledError", "SystemExit", "RecursionError"
+TYPE, ASYNC, NAN, JUNK, BLOCKS = "wrong type", "coroutine", "NaN", "junk in fields", "blocks"
+KINDS: Final = (RAISES, CANCELLED, EXIT, RECURSION, TYPE, ASYNC, NAN, JUNK, BLOCKS)
+
+BLOCKED_FOR: Final = 0.4
+
+
+async def _coroutine() -> None: ...
+
+
+def _deeper(depth: int) -> int:
+    return _deeper(depth + 1) + 1
+
+
+def do(point: str, pod: PodInfo, junk: Callable[[], Any] | None = None, other: Any = 7) -> Any:
+    """What the pod wants done at this point; NOTHING where it wants nothing here."""
+    wanted, _, kind = pod.annotations.get("does", "").partition(": ")
+    if wanted != point:
+        return NOTHING
+    if kind == RAISES:
+        raise KeyError("tide")
+    if kind == CANCELLED:
+        raise asyncio.CancelledError
+    if kind == EXIT:
+        raise SystemExit(3)
+    if kind == RECURSION:
+        return _deeper(0)
+    if kind == BLOCKS:
+        time.sleep(BLOCKED_FOR)
+        return NOTHING
+    if kind == JUNK:
+        return junk() if junk is not None else NOTHING
+    if kind == ASYNC:
+        return _coroutine()
+    return other if kind == TYPE else float("nan")
+
+
+def _letters() -> Any:
+    return Status(Code.UNSCHEDULABLE, "abc")  # type: ignore[arg-type]
+
+
+class Saboteur:
+    """The plain forms."""
+
+    def __init__(self) -> None:
+        #: The pods that were refused once, so that a hint is asked.
+        self.refused: set[str] = set()
+
+    def events_to_register(self) -> list[EventHint]:
+        return [on(Resource.NODE, Action.UPDATE_NODE_LABEL, self._hint)]
+
+    def _hint(self, pod: PodInfo, _old: Any, _new: Any) -> Any:
+        done = do("QueueingHint", pod, lambda: "Queue")
+        return Hint.SKIP if done is NOTHING else done
+
+    def pre_enqueue(self, pod: PodInfo) -> Any:
+        done = do("PreEnqueue", pod, _letters)
+        return None if done is NOTHING else done
+
+    def sort_key(self, pod: PodInfo, timestamp: float) -> Any:
+        done = do("QueueSort", pod, lambda: ("high", {}), other="seven")
+        return (-pod.priority, timestamp) if done is NOTHING else done
+
+    def pre_filter(self, _state: Any, pod: PodInfo, _nodes: Any) -> Any:
+        done = do("PreFilter", pod, lambda: NodeNames("node-0"))  # type: ignore[arg-type]
+        return None if done is NOTHING else done
+
+    def add_pod(self, *_: Any) -> None: ...
+
+    def remove_pod(self, _state: Any, pod: PodInfo, _removed: Any, _node: Any) -> Any:
+        return do("RemovePod", pod)
+
+    def filter(self, _state: Any, pod: PodInfo, _node: Any) -> Any:
+        if pod.annotations.get("does", "").startswith("QueueingHint") and pod.uid not in self.refused:
+            return unschedulable("not before something happens")
+        done = do("Filter", pod, _letters)
+        return None if done is NOTHING else done
+
+    def post_filter(self, _state: Any, pod: PodInfo, _statuses: Any) -> Any:
+        self.refused.add(pod.uid)
+        done = do("PostFilter", pod, lambda: PostFilterAnswer(None, Nomination(7, ("a",))))  # type: ignore[arg-type]
+        return PostFilterAnswer(unschedulable()) if done is NOTHING else done
+
+    def pre_score(self, _state: Any, pod: PodInfo, _nodes: Any, _rows: Any) -> Any:
+        done = do("PreScore", pod, _letters)
+        return None if done is NOTHING else done
+
+    def score(self, _state: Any, pod: PodInfo, _node: Any) -> Any:
+        done = do("Score", pod, lambda: 10**30, other="seven")
+        return 0 if done is NOTHING else done
+
+    def normalize_scores(self, _state: Any, pod: PodInfo, scores: Any, rows: Any) -> Any:
+        done = do("NormalizeScore", pod, lambda: np.full(len(rows), 101))
+        return scores if done is NOTHING else done
+
+    def reserve(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        done = do("Reserve", pod, _letters)
+        return None if done is NOTHING else done
+
+    def unreserve(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        return do("Unreserve", pod)
+
+    def permit(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        done = do("Permit", pod, lambda: PermitAnswer(wait(), "abc"))  # type: ignore[arg-type]
+        return None if done is NOTHING else done
+
+    def pre_bind_pre_flight(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        done = do("PreBindPreFlight", pod, _letters)
+        return None if done is NOTHING else done
+
+    def pre_bind(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        if pod.annotations.get("does", "").startswith("Unreserve"):
+            return unschedulable("so that it is undone")
+        done = do("PreBind", pod, _letters)
+        return None if done is NOTHING else done
+
+    def bind(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        done = do("Bind", pod, _letters)
+        return SKIP if done is NOTHING else done
+
+    def post_bind(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        done = do("PostBind", pod, _letters)
+        return None if done is NOTHING else done
+
+
+class Wide:
+    """The fast forms, and the async ones."""
+
+    def events_to_register(self) -> list[EventHint]:
+        return []
+
+    def filter_nodes(self, _state: Any, pod: PodInfo, _nodes: Any, rows: Any) -> Any:
+        done = do("filter_nodes", pod, lambda: Verdicts(np.full(len(rows), 7), ()))
+        return Verdicts(np.zeros(len(rows), dtype=np.intp), ()) if done is NOTHING else done
+
+    def score_nodes(self, _state: Any, pod: PodInfo, _nodes: Any, rows: Any) -> Any:
+        done = do("score_nodes", pod, lambda: np.full(len(rows), 0.5))
+        return np.zeros(len(rows), dtype=np.int64) if done is NOTHING else done
+
+    async def pre_bind(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        done = do("async PreBind", pod, _letters)
+        return None if done is NOTHING else done
+
+    async def bind(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        done = do("async Bind", pod, _letters)
+        return SKIP if done is NOTHING else done
+
+    async def post_bind(self, _state: Any, pod: PodInfo, _node_name: str) -> Any:
+        done = do("async PostBind", pod, _letters)
+        return None if done is NOTHING else done
+
+
+#: Every point, in the order a pod meets them; those at which wrong answers of some kind cannot be told from right ones.
+POINTS: Final[dict[str, tuple[str, ...]]] = {
+    "PreEnqueue": (),
+    "QueueSort": (),
+    "PreFilter": (),
+    "Filter": (),
+    "filter_nodes": (),
+    "PostFilter": (),
+    "RemovePod": (JUNK,),
+    "PreScore": (),
+    "Score": (),
+    "score_nodes": (),
+    "NormalizeScore": (),
+    "Reserve": (),
+    "Unreserve": (JUNK,),
+    "Permit": (),
+    "PreBindPreFlight": (),
+    "PreBind": (ASYNC,),
+    "async PreBind": (),
+    "Bind": (ASYNC,),
+    "async Bind": (),
+    "PostBind": (ASYNC,),
+    "async PostBind": (),
+    "QueueingHint": (),
+}
