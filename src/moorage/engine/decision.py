@@ -1,6 +1,6 @@
 """A decision with everything that led to it, as data."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -42,6 +42,8 @@ class Decision:
     preemption: Preemption | None = None
     #: What was reserved and written where the pod was placed: claims with their devices, as recorded cases tell it.
     reserved: Mapping[str, Any] = field(default_factory=dict)
+    #: node -> what the plugin that refused it can tell beyond its reasons, such as the device that came closest.
+    why_not: Mapping[str, Sequence[Mapping[str, Any]]] = field(default_factory=dict)
     #: Extenders that would have a say but were not asked, by name: their refusals and scores are not in here.
     unasked: tuple[str, ...] = ()
 

@@ -1,7 +1,8 @@
 """From a cycle to a Decision: every refusal, every score, worked out in full."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 
@@ -11,8 +12,13 @@ from moorage.engine.cycle import Cycle
 from moorage.engine.decision import Decision, Preemption
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
-from moorage.framework.points import Scores
+from moorage.framework.answers import blame
+from moorage.framework.cycle_state import CycleState
+from moorage.framework.points import Explaining, Scores
 from moorage.framework.status import Status
+
+#: Nodes whose refusal is gone into.
+_MOST_EXPLAINED = 100
 
 
 @dataclass(slots=True)
@@ -47,12 +53,28 @@ def explain(runner: Runner, pod: PodInfo, answers: Answers) -> Decision:
         pod.key,
         feasible=tuple(sorted(notes.names)),
         rejected=notes.rejected,
+        why_not=_why_not(runner, pod, outcome.state, notes.rejected),
         scores=notes.scores,
         totals=notes.totals,
         best=notes.best,
         chosen=notes.best[0],
         unasked=outcome.unasked,
     )
+
+
+def _why_not(
+    runner: Runner, pod: PodInfo, state: CycleState | None, rejected: Mapping[str, Status]
+) -> dict[str, Sequence[Mapping[str, Any]]]:
+    """What plugins can tell of the nodes they refused; of the first few by name, for it takes time."""
+    told: dict[str, Sequence[Mapping[str, Any]]] = {}
+    for name, status in sorted(rejected.items()):
+        plugin = runner.profile.plugins.get(status.plugin)
+        node = runner.snapshot.nodes.get(name)
+        if state is not None and node is not None and isinstance(plugin, Explaining) and len(told) < _MOST_EXPLAINED:
+            with blame(status.plugin, "Filter"):
+                if reasons := plugin.why_not(state, pod, node):
+                    told[name] = reasons
+    return told
 
 
 def _refused(runner: Runner, failure: Failure) -> Decision:
@@ -73,6 +95,7 @@ def _refused(runner: Runner, failure: Failure) -> Decision:
     return Decision(
         failure.pod.key,
         rejected=rejected,
+        why_not=_why_not(runner, failure.pod, failure.cycle_state, rejected),
         message=failure.message,
         pre_filter=failure.pre_filter,
         preemption=preemption,

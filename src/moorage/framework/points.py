@@ -159,6 +159,14 @@ class Filter(Protocol):
 
 
 @runtime_checkable
+class Explaining(Protocol):
+    """A Filter that can tell more of a node it refused than its reasons; asked only where a decision is explained."""
+
+    def why_not(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[Mapping[str, Any]]:
+        """What is in the way, as data."""
+
+
+@runtime_checkable
 class FilterBySums(Protocol):
     """A Filter that passes exactly where enough is free: dry runs of preemption then only add and subtract."""
 

@@ -13,6 +13,7 @@ class Constraint(Protocol):
     """Told of each device that is taken and let go again, in reverse order."""
 
     is_reversible: bool
+    attribute: str
     #: Whether all devices must have one value.
     matches: bool
 
@@ -38,7 +39,7 @@ class _OnAttribute:
     matches = False
 
     def __init__(self, attribute: str, requests: tuple[str, ...]) -> None:
-        self._attribute = attribute
+        self.attribute = attribute
         self._requests = frozenset(requests)
 
     def concerns(self, base_name: str, full_name: str) -> bool:
@@ -47,7 +48,7 @@ class _OnAttribute:
 
     def value(self, device: DeviceFacts) -> Any:
         """What a device has of the attribute."""
-        return device.attribute(self._attribute)
+        return device.attribute(self.attribute)
 
 
 class Match(_OnAttribute):
@@ -64,7 +65,7 @@ class Match(_OnAttribute):
         """Whether the device has the value of the others."""
         if not self.concerns(base_name, full_name):
             return True
-        value = device.attribute(self._attribute)
+        value = device.attribute(self.attribute)
         if value is None:
             return False
         if not self._count:
@@ -95,7 +96,7 @@ class Distinct(_OnAttribute):
         """Whether the device's value is a new one."""
         if not self.concerns(base_name, full_name):
             return True
-        value = device.attribute(self._attribute)
+        value = device.attribute(self.attribute)
         if value is None or _clashes(value, self._values):
             return False
         self._values.append(value)
@@ -110,7 +111,7 @@ class Distinct(_OnAttribute):
         """One of each value."""
         if not self.concerns(base_name, full_name):
             return None
-        return len({device.attribute(self._attribute) for device in devices})
+        return len({device.attribute(self.attribute) for device in devices})
 
 
 class DistinctRequests(_OnAttribute):
@@ -127,7 +128,7 @@ class DistinctRequests(_OnAttribute):
         """Whether the device's value is none of the remembered."""
         if not self.concerns(base_name, full_name):
             return True
-        value = device.attribute(self._attribute)
+        value = device.attribute(self.attribute)
         if value is None or (self._count and _clashes(value, self._values.values())):
             return False
         self._values[base_name] = value

@@ -20,6 +20,7 @@ from moorage.plugins.dynamic_resources.rules import Rules
 from moorage.plugins.dynamic_resources.search import Search
 from moorage.plugins.dynamic_resources.state import NodeDevices, PodDevices
 from moorage.plugins.dynamic_resources.verdicts import Broken, KeptVerdicts
+from moorage.plugins.dynamic_resources.whynot import Inspection, Shortfall
 
 #: A request has at most so many alternatives; the first scores this much.
 MOST_ALTERNATIVES = 8
@@ -187,6 +188,17 @@ class Finder:
         special = self.special_on(pod, devices, node)
         assert not isinstance(special, Status)
         return found if isinstance(found, Status) else NodeDevices(found, special)
+
+    def why_not(self, pod: PodInfo, devices: PodDevices, node: NodeInfo) -> tuple[Shortfall, ...]:
+        """What the claims without devices lack on a node that refused them."""
+        claims, refusal = self._claims_on(pod, devices, node)
+        if refusal is not None or not claims:
+            return ()
+        try:
+            pools = self._gather(node)
+        except BrokenSearch:
+            return ()
+        return Inspection(node, pools, self._snapshot.claims, self._rules).shortfalls(claims, self.class_of)
 
     def _ask(self, claims: Sequence[ResourceClaim], node: NodeInfo) -> tuple[Status | None, int]:
         """Whether the node has devices for these claims, and what their alternatives score."""

@@ -1,7 +1,7 @@
 """The DynamicResources plugin at its extension points."""
 
 import uuid
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Hashable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
@@ -162,6 +162,11 @@ class DynamicResources:
         """The same for many rows."""
         devices: PodDevices = state.read(KEY)
         return self._finder.on_rows(pod, devices, nodes, rows, self._handle.now())
+
+    def why_not(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Sequence[Mapping[str, Any]]:
+        """Which request finds too few devices on a node that refused, and the device that came closest."""
+        devices: PodDevices | None = state.get(KEY)
+        return [] if devices is None else [one.as_data() for one in self._finder.why_not(pod, devices, node)]
 
     def post_filter(self, state: CycleState, pod: PodInfo, _statuses: NodeStatuses) -> PostFilterAnswer:
         """Give back a claim that is in the way: allocated where the pod cannot run, and used by nobody else."""

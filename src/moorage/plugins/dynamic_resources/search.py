@@ -5,14 +5,14 @@ first depends on that order, too, so nothing is looked at before its turn.
 """
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from moorage.cel import CompileError
 from moorage.columns import NodeInfo
 from moorage.columns.devices import Claims, DeviceFacts, DeviceId
 from moorage.errors import InputError
-from moorage.objects import DeviceClass, DeviceSelector, ResourceClaim
+from moorage.objects import DeviceClass, DeviceSelector, DeviceTaint, ResourceClaim
 from moorage.plugins.dynamic_resources.capacity import Amount, CapacityError, amounts, fits
 from moorage.plugins.dynamic_resources.counters import Counters
 from moorage.plugins.dynamic_resources.errors import BrokenSearch, SearchTooLong
@@ -253,7 +253,7 @@ class Search:
         charged = bool(device.device.consumes_counters) and not (shared and self._is_share_in_use(id_))
         if charged and not self._counters.take(device, pool):
             return None
-        if self._rules.taints and _is_tainted(wanted, device):
+        if self._rules.taints and any(untolerated(wanted, device)):
             self._give_back(device, pool, charged)
             return None
         if not self._join(claim, wanted, device):
@@ -400,10 +400,9 @@ class Search:
         return True
 
 
-def _is_tainted(wanted: Wanted, device: DeviceFacts) -> bool:
-    """Whether a taint that keeps new users off is not tolerated."""
-    return any(
-        taint.effect in (NO_SCHEDULE, NO_EXECUTE)
-        and not any(tolerates_device(toleration, taint) for toleration in wanted.spec.tolerations)
-        for taint in device.taints
-    )
+def untolerated(wanted: Wanted, device: DeviceFacts) -> Iterator[DeviceTaint]:
+    """The taints that keep new users off and are not tolerated."""
+    for taint in device.taints:
+        tolerated = any(tolerates_device(toleration, taint) for toleration in wanted.spec.tolerations)
+        if taint.effect in (NO_SCHEDULE, NO_EXECUTE) and not tolerated:
+            yield taint
