@@ -24,7 +24,7 @@ from moorage.controllers.volumes import (
     VolumeProtection,
     VolumeProvisioner,
 )
-from moorage.errors import InputError
+from moorage.errors import InputError, did_you_mean
 from moorage.kube.transport import Client
 
 CONTROLLERS: tuple[type[Controller], ...] = (
@@ -77,5 +77,6 @@ def chosen_controllers(only: Collection[str]) -> list[type[Controller]]:
     names = [each.name for each in CONTROLLERS]
     for name in only:
         if name not in names:
-            raise InputError(f"no controller is called {name!r}: expected one of {', '.join(names)}")
+            hint = did_you_mean(name, names) or f": expected one of {', '.join(names)}"
+            raise InputError(f"no controller is called {name!r}{hint}")
     return [each for each in CONTROLLERS if not only or each.name in only]

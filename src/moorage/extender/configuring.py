@@ -7,7 +7,7 @@ import msgspec
 
 from moorage.config import DEFAULT_FEATURES, Config, Features, load_config, parse_config
 from moorage.config.types import API_VERSION, KIND
-from moorage.errors import InputError
+from moorage.errors import InputError, did_you_mean
 from moorage.framework.registry import Registry, plugin_name
 
 #: Without a place in a queue and a way to bind no profile is complete, whatever plugins it is for.
@@ -34,8 +34,8 @@ def register(registry: Registry, plugins: Sequence[str | type]) -> list[str]:
         elif plugin in registry:
             names.append(plugin)
         else:
-            known = ", ".join(registry.names)
-            raise InputError(f"expected module:Class, file.py:Class or one of {known}", where=f"--plugin {plugin}")
+            hint = did_you_mean(plugin, registry.names) or f" or one of {', '.join(registry.names)}"
+            raise InputError(f"expected module:Class, file.py:Class{hint}", where=f"--plugin {plugin}")
     if not names:
         raise InputError("expected at least one plugin", where="--plugin")
     return list(dict.fromkeys(names))
