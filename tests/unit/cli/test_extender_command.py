@@ -49,6 +49,8 @@ def test_the_printed_entry_offers_certificates_where_a_token_is_asked_for() -> N
         (["--plugin", PLUGIN, "--client-ca", "a"], "--client-ca: needs --tls-cert"),
         (["--plugin", PLUGIN, "--config", "/nowhere.yaml"], "/nowhere.yaml"),
         (["--plugin", PLUGIN, "--whole-nodes", "--token-file", "/nowhere"], "--token-file"),
+        (["--plugin", PLUGIN, "--emulated-version", "1.20"], "--emulated-version"),
+        (["--plugin", PLUGIN, "--feature-gates", "NoSuchGate=true"], "NoSuchGate"),
     ],
 )
 def test_bad_options_are_one_line_and_status_two(arguments: list[str], message: str) -> None:

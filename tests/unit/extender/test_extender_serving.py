@@ -15,8 +15,11 @@ from aiohttp import web
 
 from moorage.apiserver.certificates import load_or_create
 from moorage.columns import PodInfo
+from moorage.config.gates import features_of
+from moorage.engine.engine import default_registry
 from moorage.errors import InputError
 from moorage.extender import ExtenderService, aiohttp_app, asgi_app, make_extender
+from moorage.extender.configuring import plugins_config, register
 from moorage.extender.guarding import Guard, Limits, server_context
 from moorage.extender.mounting import serving
 from moorage.framework import CycleState, NodeInfo, Status, unresolvable, unschedulable
@@ -115,6 +118,21 @@ class TestAnswers:
         file.write_text(json.dumps({**document, "profiles": [{}]}))
         with pytest.raises(InputError, match="ByLabel is enabled nowhere"):
             make_extender(ByLabel, whole_nodes=True, config=file)
+
+    @pytest.mark.parametrize("version", ["1.36", "1.37"])
+    async def test_plugins_are_told_whose_decisions_to_take(self, version: str) -> None:
+        class Telling:
+            def __init__(self, _args: Any, handle: Any) -> None:
+                self.handle = handle
+
+            def filter(self, state: CycleState, pod: PodInfo, node: NodeInfo) -> Status | None:
+                return unschedulable(self.handle.features.version)
+
+        registry = default_registry()
+        names = register(registry, [Telling])
+        config = plugins_config(registry, names, None, features=features_of(version))
+        answer = await asked(ExtenderService(config, registry, None), "filter", whole(node("a")))
+        assert answer["FailedNodes"] == {"a": version}
 
     async def test_a_plugin_that_breaks(self, service: ExtenderService) -> None:
         answer = await asked(service, "filter", whole(node("a", answer="break")))
