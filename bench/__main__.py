@@ -1,13 +1,18 @@
 """`make bench`: the table of targets, the figures, and how they grow with the cluster."""
 
 import argparse
+import asyncio
 
 from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
+from tests.cluster.gangs.places import CONTESTANTS, Ground
 from tools.control_plane.binaries import folder, missing
 
 from bench import apiserver, claims, decisions, extenders, memory, processes
+from bench.gangs import decisions as gangs
+from bench.gangs.playing import play
+from bench.gangs.scenarios import SIZES
 
 NODES = 5_000
 GROWTH = (1_000, 5_000, 20_000, 100_000)
@@ -24,6 +29,8 @@ def main() -> None:
     with Progress(console=Console(stderr=True), transient=True) as progress:
         console.print(_targets(progress, repeats, large=not chosen.quick))
         console.print(_growth(progress, growth))
+        console.print(gangs.table(repeats))
+        console.print(asyncio.run(play(Ground(is_real=False), CONTESTANTS[:2], SIZES, repeats)))
         console.print(apiserver.table(apiserver.measure(quick=chosen.quick)))
         claims.show(console, quick=chosen.quick)
         console.print(extenders.served_table(extenders.serve()))

@@ -2,5 +2,7 @@
 
     python -m bench.gangs embedded|real [--repeats 3] [--only NAME,...] [--among NAME,...]
 
+decisions   what gangs cost in memory, for `make bench`
+playing     scenarios for contestants in turn
 scenarios   the rows; watched and placed by tests.cluster.gangs
 """

@@ -154,6 +154,16 @@ async def resubmitted(place: Place) -> Outcome:
     return _outcome(place, 5.0, f"{len(pods.bound)} of 10 bound")
 
 
+def in_gangs_of(size: int) -> Scenario:
+    """2,048 pods in gangs of a size, or single ones, on 1,000 nodes."""
+
+    async def play(place: Place) -> Outcome:
+        await place.nodes(1000, cpu=4)
+        return await _throughput(place, [(f"g{number}", size) for number in range(2048 // size)])
+
+    return Scenario(f"of{size}", f"2,048 pods in gangs of {size}" if size > 1 else "2,048 single pods", play)
+
+
 async def many_gangs(place: Place) -> Outcome:
     """1,000 pods in gangs of 10 on 1,000 nodes."""
     await place.nodes(1000, cpu=4)
@@ -163,7 +173,7 @@ async def many_gangs(place: Place) -> Outcome:
 async def single_pods(place: Place) -> Outcome:
     """1,000 single pods on 1,000 nodes."""
     await place.nodes(1000, cpu=4)
-    return await _throughput(place, [])
+    return await _throughput(place, [(f"s{number}", 1) for number in range(1000)])
 
 
 async def hundred_gangs(place: Place) -> Outcome:
@@ -180,11 +190,12 @@ async def five_thousand(place: Place) -> Outcome:
 
 async def _throughput(place: Place, gangs: list[tuple[str, int]]) -> Outcome:
     """Drain what waits for a scheduler that starts: seconds from the first bind to the last."""
-    watcher, total = place.watcher, sum(size for _, size in gangs) or 1000
-    for name, size in gangs:
-        await place.gang(name, size)
-    if not gangs:
+    watcher, total = place.watcher, sum(size for _, size in gangs)
+    if all(size == 1 for _, size in gangs):
         await place.singles("single", total)
+    else:
+        for name, size in gangs:
+            await place.gang(name, size)
     await place.start()
     await watcher.until(lambda: len(watcher.bound_at) >= total, PATIENCE)
     if len(watcher.bound_at) < total:
@@ -224,3 +235,7 @@ SCENARIOS = (
     Scenario("hundred", "100 gangs of 10, 5,000 nodes", hundred_gangs),
     Scenario("huge", "one gang of 5,000, 5,000 nodes", five_thousand),
 )
+"""The rows of the table in docs/gangs.md, and the two largest."""
+
+SIZES = tuple(in_gangs_of(size) for size in (1, 8, 64, 512))
+"""Throughput by size of gang, for `make bench`."""

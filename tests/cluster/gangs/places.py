@@ -10,7 +10,7 @@ import sys
 import tempfile
 import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -99,8 +99,8 @@ class Contestant:
 
 
 CONTESTANTS = (
-    Contestant("moorage, CRD", is_ours=True, is_native=False),
-    Contestant("moorage, native", is_ours=True, is_native=True),
+    Contestant("moorage-crd", is_ours=True, is_native=False),
+    Contestant("moorage-native", is_ours=True, is_native=True),
     Contestant("coscheduling", is_ours=False, is_native=False),
     Contestant("kube-scheduler", is_ours=False, is_native=True),
 )
@@ -299,7 +299,6 @@ class Ground:
     """Where the scenarios are played: how to have an API server."""
 
     is_real: bool
-    contestants: list[Contestant] = field(default_factory=list)
 
     @contextlib.asynccontextmanager
     async def place(self, contestant: Contestant) -> AsyncIterator[Place]:
