@@ -22,8 +22,9 @@ def main() -> None:
     only, among = (set(text.split(",")) - {""} for text in (chosen.only, chosen.among))
     scenarios = [one for one in (*SCENARIOS, *SIZES) if one.name in only] or SCENARIOS
     ground = Ground(is_real=chosen.where == "real")
-    contestants = [one for one in CONTESTANTS if one.is_there and (ground.is_real or one.is_ours)]
-    contestants = [one for one in contestants if not among or one.name in among]
+    contestants = [one for one in CONTESTANTS if one.is_there and (one.name in among or not among)]
+    if not ground.is_real and not among:
+        contestants = [one for one in contestants if one.is_ours]
     if ground.is_real and not any(one.name == "coscheduling" for one in contestants):
         print(f"left out: coscheduling (${COSCHEDULING} says where it is)", file=sys.stderr)
     Console(width=200).print(asyncio.run(play(ground, contestants, scenarios, chosen.repeats)))

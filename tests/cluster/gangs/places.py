@@ -338,7 +338,7 @@ def _api_server(home: Path, *, is_real: bool) -> Iterator[tuple[Path, Path]]:
     command += [f"--emulated-version={VERSION}", _gates()]
     with Process("apiserver", command, home / "apiserver.log") as process:
         process.wait_until(kubeconfig.exists)
-        yield kubeconfig, Path()
+        yield kubeconfig, binaries.folder()
 
 
 def _gates() -> str:
