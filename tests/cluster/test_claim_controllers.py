@@ -12,7 +12,7 @@ from moorage.kube.access import load_access
 from moorage.kube.errors import NotFound
 from moorage.kube.transport import Client
 
-OURS = ("resourceclaim", "resourceclaim-release", "garbage-collector")
+OURS = ("resourceclaim", "resourceclaim-release", "device-taint-eviction", "garbage-collector")
 
 
 @contextlib.asynccontextmanager
@@ -94,6 +94,42 @@ async def test_a_template_that_comes_late(world: World) -> None:
         await a_template(world, "late")
         assert list(await claims_of(world, "p")) == ["a"]
         await world.delete("Pod", "p")
+
+
+async def test_a_tainted_device_drives_its_users_out(world: World) -> None:
+    """At once, unless the claim tolerates the taint; one that does so for a while is left when that is over."""
+    devices = Devices(world)
+    node = await world.node("x")
+    await devices.offer(node, "d0", "d1", "d2")
+    await devices.device_class()
+    for_ever = {"key": "sick", "operator": "Exists", "effect": "NoExecute"}
+    await devices.claim("hasty")
+    await devices.claim("patient", tolerations=[{**for_ever, "tolerationSeconds": 1}])
+    await devices.claim("loyal", tolerations=[for_ever])
+    async with controlling(world), world.scheduling():
+        for name in ("hasty", "patient", "loyal"):
+            await devices.pod(name, name)
+            await world.bound(name)
+        slices = await world.get("ResourceSlice", f"{node}-slice")
+        for device in slices["spec"]["devices"]:
+            device["taints"] = [{"key": "sick", "effect": "NoExecute"}]
+        await world.patch("ResourceSlice", f"{node}-slice", {"spec": {"devices": slices["spec"]["devices"]}})
+        for name in ("hasty", "patient"):
+            await no_pod(world, name)
+        told = await world.event("hasty", "DeviceTaintManagerEviction")
+        assert told["note"] == "Marking for deletion"
+        assert "deletionTimestamp" not in (await world.get("Pod", "loyal"))["metadata"]
+
+
+async def no_pod(world: World, name: str) -> None:
+    async def look() -> bool:
+        try:
+            found = await world.get("Pod", name)
+        except NotFound:
+            return True
+        return "deletionTimestamp" in found["metadata"]
+
+    await world.eventually(look)
 
 
 async def users(world: World, claim: str, count: int) -> bool:

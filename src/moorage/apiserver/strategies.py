@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from moorage.apiserver.admission import groups, limits, objects, pods, priority, workloads
+from moorage.apiserver.admission import devices, groups, limits, objects, pods, priority, workloads
 from moorage.apiserver.crd import definitions
 from moorage.apiserver.defaults import objects as object_defaults
 from moorage.apiserver.defaults import pods as pod_defaults
@@ -216,9 +216,14 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "deviceclasses.resource.k8s.io": Strategy(validate=(device_rules.validate_deviceclass,)),
     "resourceslices.resource.k8s.io": Strategy(
-        validate=(device_rules.validate_slice,), validate_update=(device_rules.validate_slice_update,)
+        on_create=(devices.date_taints,),
+        on_update=(devices.date_taints,),
+        validate=(device_rules.validate_slice,),
+        validate_update=(device_rules.validate_slice_update,),
     ),
-    "devicetaintrules.resource.k8s.io": Strategy(validate=(device_rules.validate_taintrule,)),
+    "devicetaintrules.resource.k8s.io": Strategy(
+        on_create=(devices.date_rule,), on_update=(devices.date_rule,), validate=(device_rules.validate_taintrule,)
+    ),
     definitions.DEFINITIONS: definitions.STRATEGY,
     "roles.rbac.authorization.k8s.io": _ROLE,
     "clusterroles.rbac.authorization.k8s.io": _ROLE,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection
 from moorage.config.types import DEFAULT_SCHEDULER_NAME
 from moorage.controllers import runtime
 from moorage.controllers.budgets import DisruptionController
-from moorage.controllers.claims import ClaimMaker, ClaimReleaser
+from moorage.controllers.claims import ClaimMaker, ClaimReleaser, DeviceTaintEviction
 from moorage.controllers.deployments import DeploymentController
 from moorage.controllers.garbage import GarbageCollector
 from moorage.controllers.jobs import JobController
@@ -44,6 +44,7 @@ CONTROLLERS: tuple[type[Controller], ...] = (
     EphemeralVolumeController,
     ClaimMaker,
     ClaimReleaser,
+    DeviceTaintEviction,
     StickyJobController,
     PodGroupController,
     PodGroupProtection,

@@ -104,3 +104,26 @@ def test_classes_and_rules(api: Api) -> None:
     assert [where for _, where in api("POST", f"{GROUP}/devicetaintrules", rule).causes] == ["spec.taint.effect"]
     rule["spec"]["taint"]["effect"] = "NoSchedule"
     assert api("POST", f"{GROUP}/devicetaintrules", rule).code == 201
+
+
+def test_taints_are_dated(api: Api) -> None:
+    taint = {"key": "sick", "effect": "NoExecute"}
+    old = {**taint, "key": "old", "timeAdded": "2026-01-01T00:00:00Z"}
+    made = api("POST", f"{GROUP}/resourceslices", a_slice(devices=[{"name": "d", "taints": [taint, old]}])).body
+    dates = [one["timeAdded"] for one in made["spec"]["devices"][0]["taints"]]
+    assert dates[0] > dates[1] == "2026-01-01T00:00:00Z"
+    made = api("POST", CLAIMS, claim({"tolerations": [{"key": "sick", "value": "x"}]})).body
+    assert made["spec"]["devices"]["requests"][0]["exactly"]["tolerations"][0]["operator"] == "Equal"
+
+
+def test_a_rule_with_another_effect_is_dated_anew(api: Api) -> None:
+    taint = {"key": "sick", "effect": "NoSchedule", "timeAdded": "2026-01-01T00:00:00Z"}
+    rule = {"metadata": {"name": "r"}, "spec": {"deviceSelector": {"driver": "gpu.example.com"}, "taint": taint}}
+    made = api("POST", f"{GROUP}/devicetaintrules", rule).body
+    assert made["spec"]["taint"]["timeAdded"] == "2026-01-01T00:00:00Z"
+    made["spec"]["taint"]["value"] = "x"
+    made = api("PUT", f"{GROUP}/devicetaintrules/r", made).body
+    assert made["spec"]["taint"]["timeAdded"] == "2026-01-01T00:00:00Z"
+    made["spec"]["taint"]["effect"] = "NoExecute"
+    made = api("PUT", f"{GROUP}/devicetaintrules/r", made).body
+    assert made["spec"]["taint"]["timeAdded"] > "2026-01-01T00:00:00Z"

@@ -166,6 +166,8 @@ def _default_device_requests(spec: Json) -> None:
                 choice["allocationMode"] = "ExactCount"
             if choice["allocationMode"] == "ExactCount" and not choice.get("count"):
                 choice["count"] = 1
+            for toleration in choice.get("tolerations") or ():
+                toleration.setdefault("operator", "Equal")
 
 
 def default_podgroup(obj: Json) -> None:

@@ -32,3 +32,22 @@ class ResourceClaimTemplate(Managed, frozen=True):
     KIND: ClassVar[str] = "ResourceClaimTemplate"
 
     spec: TemplateSpec = TemplateSpec()
+
+
+class ResourceSlice(Managed, frozen=True):
+    """Devices that a driver offers."""
+
+    API_VERSION: ClassVar[str] = GROUP_VERSION
+    KIND: ClassVar[str] = "ResourceSlice"
+
+    spec: objects.ResourceSliceSpec = objects.ResourceSliceSpec()
+
+
+class DeviceTaintRule(Managed, frozen=True):
+    """A taint that an administrator puts on devices."""
+
+    API_VERSION: ClassVar[str] = GROUP_VERSION
+    KIND: ClassVar[str] = "DeviceTaintRule"
+    MAY_BE_MISSING: ClassVar[bool] = True
+
+    spec: objects.DeviceTaintRuleSpec = objects.DeviceTaintRuleSpec()

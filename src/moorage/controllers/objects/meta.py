@@ -31,6 +31,9 @@ class ObjectMeta(objects.ObjectMeta, frozen=True):
 class Managed(KubeObject, frozen=True):
     """Any object: of kinds nobody here reads more of, this is all there is."""
 
+    #: Whether there are API servers that do not serve the kind: then it has no objects.
+    MAY_BE_MISSING: ClassVar[bool] = False
+
     metadata: ObjectMeta = ObjectMeta()
 
 

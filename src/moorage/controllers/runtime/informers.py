@@ -52,7 +52,8 @@ class Informers:
         """The informer of a resource; where nobody follows it yet, its objects are read as `kind`."""
         known: Informer[T] | None = self._informers.get(resource)
         if known is None:
-            known = self._informers[resource] = Informer(self._client, kind, resource=resource)
+            missing = kind.MAY_BE_MISSING
+            known = self._informers[resource] = Informer(self._client, kind, resource=resource, may_be_missing=missing)
             if self._group is not None:
                 self._start(self._group, known)
         return known
