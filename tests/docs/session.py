@@ -43,6 +43,10 @@ _WANTS_CLUSTER: Final = re.compile(r"\bkubectl\b|\.kube/config|^moorage (schedul
 _READING: Final = re.compile(r"^(kubectl (get|describe|logs|events)|curl|grep)\b")
 
 
+#: What is not Python's, and may be missing.
+_PROGRAMS: Final = ("kubectl", "curl")
+
+
 class Failed(AssertionError):
     """A command did not do what the page says."""
 
@@ -52,15 +56,17 @@ class Session:
 
     def __init__(self, page: Page, folder: Path) -> None:
         self.page = page
+        #: The commands that could not be run here.
         self.left_out: list[str] = []
         self._home = folder / "home"
         self._log = folder / "logs"
         self._bin = folder / "bin"
         for made in (self._home / ".kube", self._log, self._bin):
             made.mkdir(parents=True)
-        self._kubectl = any_kubectl()
-        if self._kubectl is not None:
-            (self._bin / "kubectl").symlink_to(self._kubectl)
+        for name in _PROGRAMS:
+            program = any_kubectl() if name == "kubectl" else shutil.which(name)
+            if program is not None:
+                (self._bin / name).symlink_to(program)
         self._servers: list[tuple[str, Process]] = []
         self._has_cluster = False
         self._ports: dict[str, str] = {}
@@ -98,7 +104,7 @@ class Session:
 
     def _type(self, command: str, printed: str | None, block: Block) -> None:
         where = f"{self.page.name}:{block.line}: {command}"
-        if self._kubectl is None and re.search(r"\bkubectl\b", command):
+        if self._lacks(command):
             self.left_out.append(command)
             return
         if re.match(r"moorage up\b", command):
@@ -110,7 +116,20 @@ class Session:
         if _SERVERS.match(command) and not _AT_ONCE.search(command):
             self._serve(command.removesuffix("&").strip(), where)
         else:
-            self._run(command, printed, where)
+            try:
+                self._run(command, printed, where)
+            except Failed:
+                # It may be about what a command would have made that was left out.
+                if not self.left_out:
+                    raise
+                self.left_out.append(command)
+
+    def _lacks(self, command: str) -> bool:
+        """Whether a program is missing here, or what it would have shown."""
+        lacking = [name for name in _PROGRAMS if not (self._bin / name).exists()]
+        return any(re.search(rf"\b{name}\b", command) for name in lacking) or (
+            bool(self.left_out) and _READING.match(command) is not None
+        )
 
     def _run(self, command: str, printed: str | None, where: str) -> None:
         deadline = time.monotonic() + PATIENCE

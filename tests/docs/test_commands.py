@@ -22,7 +22,7 @@ def test_every_command_of_the_page_runs(page: Page, tmp_path: Path) -> None:
             if not block.not_run:
                 session.take(block)
     if session.left_out:
-        pytest.skip(f"kubectl is missing (make control-plane): not run were {session.left_out}")
+        pytest.skip(f"kubectl (make control-plane) or curl is missing: not run were {session.left_out}")
 
 
 @pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
