@@ -114,7 +114,9 @@ class Groups:
             entity, verdict = taken
             assert isinstance(entity, QueuedGroup)
             entity.add(member)
-            if self._rest and verdict is Requeue.IMMEDIATELY:
+            if self._rest and member.consecutive_errors:
+                self._requeue_broken(entity, member)
+            elif self._rest and verdict is Requeue.IMMEDIATELY:
                 self._places.put_back(entity, member, self._added)
             else:
                 # One more member may be what a group waited for that rests.
@@ -124,15 +126,18 @@ class Groups:
             self._pending.setdefault(path, {})[member.key] = member
         else:
             entity = self._make(root, member)
-            if self._rest and (member.consecutive_errors or member.unschedulable_count):
-                # It comes back alone: it was not bound.
-                entity.consecutive_errors, entity.unschedulable_count = (
-                    member.consecutive_errors,
-                    member.unschedulable_count,
-                )
-                self._places.requeue(entity, Requeue.AFTER_BACKOFF, self._added)
+            if self._rest and member.consecutive_errors:
+                self._requeue_broken(entity, member)
             else:
                 self._places.admit_active(entity, self._added)
+
+    def _requeue_broken(self, entity: QueuedGroup, member: QueuedPod) -> None:
+        """A member comes back whose attempt broke, such as one that was not bound: no event helps, only time."""
+        entity.consecutive_errors = max(entity.consecutive_errors, member.consecutive_errors)
+        entity.unschedulable_plugins = NO_PLUGINS
+        entity.timestamp = member.timestamp
+        entity.backoff_expiry = None
+        self._places.requeue(entity, Requeue.AFTER_BACKOFF, self._added)
 
     def outside(self, pod: PodInfo) -> QueuedPod | None:
         """The pod, if it is incomplete, or its group is being tried."""
@@ -203,6 +208,7 @@ class Groups:
             verdict = Requeue.AFTER_BACKOFF if missed else Requeue.SKIP
             if succeeded:
                 entity.unschedulable_count = 1
+                entity.timestamp = self._now()
         elif self._rest:
             entity.unschedulable_plugins = NO_PLUGINS
         return self._places.requeue(entity, verdict, SCHEDULE_ATTEMPT_FAILURE)

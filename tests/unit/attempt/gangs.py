@@ -14,6 +14,7 @@ from moorage.objects import (
     GangPolicy,
     LabelledPodGroup,
     LabelledPodGroupSpec,
+    Node,
     ObjectMeta,
     Pod,
     PodGroup,
@@ -92,6 +93,14 @@ class GangRig(Rig):
             self.pod(self.member(name, f"{name}-{number}", cpu))
         self.settle()
 
+    def successor(self) -> "GangRig":
+        """Another process, after this one was killed."""
+        other = GangRig(native=self.native)
+        for kind in (Node, PodGroup, LabelledPodGroup, Pod):
+            for item in list(self.objects.all(kind).values()):
+                other.objects.set(item)
+        return other
+
     def bound(self, group: str = "") -> list[str]:
         """The members that have a node."""
         return [name for name, node in self.nodes_of().items() if node and name.startswith(group)]
@@ -117,8 +126,3 @@ class GangRig(Rig):
     def binds(self) -> int:
         """How many binds were asked for."""
         return len(self.asked(Bind))
-
-
-def pod_of(rig: GangRig, name: str) -> Pod:
-    """The pod of that name."""
-    return rig.pods[name]
