@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.cluster.faulty_server import failure
 from tests.cluster.gangs.places import Place
@@ -113,7 +113,7 @@ async def killed(place: Place) -> Outcome:
     await place.start()
     took = await place.watcher.until(lambda: bool(gang.whole_at) or not gang.bound, 10)
     left = place.watcher.alone_now()
-    told = _told(place, "torn") if left else ""
+    told = await _told(place, "torn") if left else ""
     await _free(place, "taker", takers)
     healed = await place.watcher.until(lambda: bool(gang.whole_at) or not gang.bound, 30)
     end = "whole once there was room" if healed is not None else "never whole"
@@ -131,7 +131,7 @@ async def refused_bind(place: Place) -> Outcome:
     await place.gang("g", 8)
     gang = place.watcher.gangs["g"]
     await asyncio.sleep(15)
-    left, told = place.watcher.alone_now(), _told(place, "g")
+    left, told = place.watcher.alone_now(), await _told(place, "g")
     place.faults.rules.clear()
     took = await place.watcher.until(lambda: bool(gang.whole_at), 60)
     return _outcome(place, took, f"{left} alone after 15 s; {told}", left_alone=left)
@@ -183,9 +183,12 @@ async def hundred_gangs(place: Place) -> Outcome:
 
 
 async def five_thousand(place: Place) -> Outcome:
-    """One gang of 5,000 on 5,000 nodes."""
+    """One gang of 5,000 on 5,000 nodes; beside it a client that only binds."""
     await place.nodes(5000, cpu=4)
-    return await _throughput(place, [("huge", 5000)])
+    outcome = await _throughput(place, [("huge", 5000)])
+    place.end()
+    bare = await place.bind_only("bare", 5000)
+    return replace(outcome, said=f"{outcome.said}; a client that only binds needs {bare:.1f} s")
 
 
 async def _throughput(place: Place, gangs: list[tuple[str, int]]) -> Outcome:
@@ -211,10 +214,12 @@ def _outcome(place: Place, seconds: float | None, said: str, *, left_alone: int 
     return Outcome(seconds, place.cpu(), place.attempts(), watcher.longest_alone(), left, said)
 
 
-def _told(place: Place, gang: str) -> str:
-    """What is said of the members that are missing, in the words of the first."""
+async def _told(place: Place, gang: str) -> str:
+    """Whether it is said which members run alone, and what is said of the first that is missing."""
+    conditions = (await place.group(gang)).get("status", {}).get("conditions", [])
+    alone = [one["message"] for one in conditions if one["type"] == "HalfBound" and one["status"] == "True"]
     refusals = [message for name, message in sorted(place.watcher.refusals.items()) if name.startswith(f"{gang}-")]
-    return f"told: {refusals[0]}" if refusals else "nothing told"
+    return f"told: {(alone or refusals)[0]}" if alone or refusals else "nothing told"
 
 
 async def _free(place: Place, prefix: str, count: int) -> None:

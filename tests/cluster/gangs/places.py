@@ -8,6 +8,7 @@ import signal
 import ssl
 import sys
 import tempfile
+import time
 import urllib.request
 from collections.abc import AsyncIterator, Iterator, Mapping
 from dataclasses import dataclass
@@ -202,6 +203,23 @@ class Place:
     async def delete_pod(self, name: str) -> None:
         """It goes at once."""
         await self.client.delete(PODS.path(NAMESPACE, name), b'{"gracePeriodSeconds": 0}')
+
+    async def bind_only(self, prefix: str, count: int) -> float:
+        """Make pods and bind them without deciding anything: the seconds that the binds take."""
+        await self.singles(prefix, count)
+        started = time.monotonic()
+        waiting = iter(range(count))
+
+        async def bind_some() -> None:
+            for number in waiting:
+                name = f"{prefix}-{number}"
+                body = {"metadata": {"name": name}, "target": {"kind": "Node", "name": f"node-{number}"}}
+                await self.client.post(PODS.path(NAMESPACE, name, "binding"), json.dumps(body).encode())
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(32):
+                group.create_task(bind_some())
+        return time.monotonic() - started
 
     # The scheduler.
 
