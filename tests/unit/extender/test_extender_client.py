@@ -174,7 +174,7 @@ async def test_silence_ends_with_the_time_given(webhook: Webhook) -> None:
     def observe(_url: str, verb: str, outcome: str, _seconds: float) -> None:
         seen.append((verb, outcome))
 
-    async with client_of(webhook, timeout=0.05, observe=observe) as client:
+    async with client_of(webhook, timeout=0.5, observe=observe) as client:
         with pytest.raises(ExtenderError, match="no answer within"):
             await client.prioritize(POD, NAMES)
     assert seen == [("prioritize", "timeout")]
@@ -189,7 +189,7 @@ async def test_a_trickle_is_no_answer_in_time(webhook: Webhook) -> None:
             await asyncio.sleep(0.01)
 
     webhook.answering = trickle
-    async with client_of(webhook, timeout=0.1) as client:
+    async with client_of(webhook, timeout=0.5) as client:
         with pytest.raises(ExtenderError, match="no answer within"):
             await client.filter(POD, NAMES)
 
