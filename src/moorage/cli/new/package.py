@@ -254,7 +254,7 @@ spec:
 _README: Final = """\
 # $name
 
-A scheduling plugin for [Moorage](https://pypi.org/project/moorage/): `$plugin` in `src/$module/plugin.py`.
+A scheduling plugin for Moorage: `$plugin` in `src/$module/plugin.py`.
 
 ```
 make test     # its tests, in a .venv of their own
