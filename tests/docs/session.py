@@ -159,6 +159,9 @@ class Session:
             option, number = _PORTS[kind]
             if option not in words:
                 started += f" {option} {self._port(number)}"
+        # By itself it serves every interface, and nobody else is to come in here.
+        if kind == "scheduler" and "--bind-address" not in words:
+            started += " --bind-address 127.0.0.1"
         log = self._log / f"{len(list(self._log.iterdir()))}-{kind}.log"
         server = Process(where, ["bash", "-c", f"exec {started}"], log, cwd=self.cwd, environment=self._environment())
         self._servers.append((command, server))
