@@ -1,10 +1,14 @@
 """What an attempt to schedule does with a decision: assume, reserve, hold, bind; or undo, say why, and try again later.
 
-Coroutines over what the queue gives (a pod now; a group of pods has the same life), written once for every host: they
+Coroutines over what the queue gives (a pod, or a group of pods), written once for every host: they
 await nothing but methods of a `World`, which is one page. No sockets, no asyncio, no clock of their own.
 
     core        the parts put together over a world
     scheduling  one attempt: decide, place, and hand on to be bound; or fail
+    groups      the same for a group: decided as one, placed whole or not at all
+    halfbound   gangs of which some members run and others could not be bound
+    missinggroups  pods whose group is not there
+    groupstatuses  what is written into groups' status
     inquiries   attempts whose decision waits for extenders
     placing     assume, Reserve, Permit; and all of that undone
     binding     wait at Permit, PreBind, Bind, PostBind; undoing what was placed

@@ -12,6 +12,7 @@ from moorage.attempt.groupstatuses import GroupStatusWriter
 from moorage.attempt.halfbound import HalfBoundGangs
 from moorage.attempt.hosting import PluginHost
 from moorage.attempt.inquiries import MOST_ASKING
+from moorage.attempt.missinggroups import MissingGroups
 from moorage.attempt.permits import HeldPods
 from moorage.attempt.placing import Placer
 from moorage.attempt.preempting import Evictions
@@ -145,6 +146,10 @@ class SchedulerCore:
             if groups.is_active and groups_rest
             else None
         )
+        if groups.is_active and groups_rest:
+            self.missing_groups = MissingGroups(
+                world=world, cluster=self.cluster, queue=self.queue, statuses=self.statuses
+            )
         self.group_attempts = GroupAttempts(
             world=world,
             cluster=self.cluster,

@@ -105,11 +105,11 @@ class PodGroups:
         self._children: dict[str, set[str]] = {}
         self._members: dict[str, Members] = {}
         self.undo: UndoLog | None = None
-        self._tell: Callable[[str], None] = lambda _path: None
+        self._watchers: list[Callable[[str], None]] = []
 
     def watch(self, tell: Callable[[str], None]) -> None:
         """From now on somebody is told the path of each group whose pods came, went or got nodes, for good."""
-        self._tell = tell
+        self._watchers.append(tell)
 
     # Which group a pod is in.
 
@@ -240,7 +240,8 @@ class PodGroups:
 
     def _touched(self, path: str) -> None:
         if self.undo is None:
-            self._tell(path)
+            for tell in self._watchers:
+                tell(path)
 
     def members(self, path: str) -> Members:
         """The pods of a group. Do not change it."""

@@ -6,7 +6,8 @@ import msgspec
 import pytest
 from tests.unit.attempt.gangs import MULTI_POINT, GangRig
 
-from moorage.attempt.scripted import Bind, Evict
+from moorage.attempt.scripted import Ask, Bind, Evict
+from moorage.engine.asking import FilterAnswer, FilterQuestion
 from moorage.framework.writes import Refused
 from moorage.objects import LabelledPodGroup, LabelledPodGroupSpec, ObjectMeta
 from moorage.testing import a_node, a_pod
@@ -363,3 +364,58 @@ def test_the_gang_of_1_36_is_one_in_the_queue_too() -> None:
     before = rig.attempts()
     rig.advance(100)
     assert rig.attempts() == before
+
+
+def test_pods_without_their_group_are_told_after_a_moment(rig: GangRig) -> None:
+    rig.nodes(1)
+    rig.pod(rig.member("a", "a-0"))
+    rig.settle()
+    rig.advance(1)
+    assert rig.condition("a-0") == ("", "")
+    rig.advance(2)
+    reason, message = rig.condition("a-0")
+    assert reason == "Unschedulable"
+    assert message.startswith("waiting for the PodGroup")
+    assert len(rig.notes("a-0", "FailedScheduling")) == 1
+    rig.group("a", 1)
+    assert rig.bound() == ["a-0"]
+
+
+def test_another_leader_goes_on_where_the_first_stopped(rig: GangRig) -> None:
+    """Between decision and binds: half of them were asked for, one was done."""
+    rig.nodes(4)
+    rig.later = lambda request: isinstance(request, Bind)
+    rig.gang("a", 8)
+    assert len(rig.world.open) == 8
+    rig.serve(rig.world.open[3].request)
+    other = rig.successor()
+    other.settle()
+    other.advance(3)
+    assert len(other.bound()) == 8
+    assert other.told("a")[0] == "True"
+
+
+EXTENDER = {"urlPrefix": "http://extender", "filterVerb": "filter", "weight": 1}
+
+
+def test_extenders_have_a_say_on_each_member() -> None:
+    rig = GangRig(extenders=[EXTENDER])
+    rig.nodes(4)
+    serve = rig.objects.serve
+
+    def answer(request: Any) -> Any:
+        if isinstance(request, Ask):
+            question = request.question
+            assert isinstance(question, FilterQuestion)
+            return FilterAnswer(frozenset(question.nodes) & {"n1", "n2"})
+        return serve(request)
+
+    rig.world.answer = answer
+    rig.gang("a", 4)
+    assert set(rig.nodes_of().values()) == {"n1", "n2"}
+    rig.gang("b", 2)
+    rig.advance(10)
+    assert rig.bound("b") == [], "the extender leaves no room"
+    rig.pod(a_pod("single").requests(cpu="1"))
+    rig.settle()
+    assert rig.bound("single") == [], "it is asked about single pods as before"

@@ -1,0 +1,53 @@
+"""Pods that name a group which is not there: they are not tried, and after a moment are told why."""
+
+from collections.abc import Callable
+from typing import Final
+
+from moorage.attempt import reporting
+from moorage.attempt.failing import UNSCHEDULABLE
+from moorage.attempt.statuses import StatusWriter
+from moorage.attempt.world import World
+from moorage.cluster import ClusterState
+from moorage.columns import PodInfo
+from moorage.queue import SchedulingQueue
+
+PATIENCE: Final = 2.0
+"""Seconds: a group is often made together with its pods, and watches tell of kinds in any order."""
+
+
+class MissingGroups:
+    """Tells pods without their group."""
+
+    def __init__(self, *, world: World, cluster: ClusterState, queue: SchedulingQueue, statuses: StatusWriter) -> None:
+        self._world = world
+        self._cluster = cluster
+        self._queue = queue
+        self._statuses = statuses
+        self._groups = cluster.snapshot.groups
+        self._waiting: set[str] = set()
+        self._told: set[str] = set()
+        self._groups.watch(self._touched)
+
+    def _touched(self, path: str) -> None:
+        if path not in self._waiting and self._groups.get(path) is None and self._groups.members(path).all:
+            self._waiting.add(path)
+            self._world.call_later(PATIENCE, self._telling(path))
+
+    def _telling(self, path: str) -> Callable[[], None]:
+        def tell() -> None:
+            self._waiting.discard(path)
+            if self._groups.get(path) is None:
+                for uid, pod in self._groups.members(path).all.items():
+                    if uid not in self._told and self._cluster.pending(uid) is not None:
+                        self._told.add(uid)
+                        self._tell(path, pod)
+            self._told &= {queued.pod.uid for queued in self._queue.incomplete()}
+
+        return tell
+
+    def _tell(self, path: str, pod: PodInfo) -> None:
+        kind, _, name = path.partition("/")
+        of = "PodGroup of scheduling.x-k8s.io" if "." in kind else "PodGroup"
+        note = f'waiting for the {of} "{name.rpartition("/")[2]}" in namespace {pod.namespace}, which is not there'
+        self._world.record(reporting.failed(pod, note))
+        self._statuses.unscheduled(pod, UNSCHEDULABLE, note, None)
