@@ -14,9 +14,10 @@ def needed_kinds(
 ) -> tuple[type[KubeObject], ...]:
     """The kinds to watch besides nodes and pods, sorted by name.
 
-    `plugins` are the enabled ones of all profiles; `registered` is what they want to hear of.
+    `plugins` are the enabled ones of all profiles; `registered` is what they want to hear of. Of what several versions
+    of the API serve, the kind that a plugin reads is the one that is heard.
     """
-    kinds = {kind for kind, resource in RESOURCE_OF.items() if resource in registered}
-    for name, plugin in plugins:
-        kinds.update(kinds_read(name, plugin))
-    return tuple(sorted(kinds, key=lambda kind: kind.KIND))
+    kinds = {kind for name, plugin in plugins for kind in kinds_read(name, plugin)}
+    heard = {RESOURCE_OF[kind] for kind in kinds if kind in RESOURCE_OF}
+    unread = (kind for kind, resource in RESOURCE_OF.items() if resource in registered and resource not in heard)
+    return tuple(sorted({*kinds, *unread}, key=lambda kind: kind.KIND))

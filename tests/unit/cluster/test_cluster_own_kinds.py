@@ -27,7 +27,7 @@ from moorage.framework import (
 )
 from moorage.framework.handle import Handle
 from moorage.framework.kinds import kinds_awaited, kinds_read, kinds_written
-from moorage.objects import Node, Pod, StorageClass, convert
+from moorage.objects import CSINode, Node, Pod, PodGroup, PodGroupAlpha, StorageClass, convert
 from moorage.plugins import PrioritySort
 from moorage.queue import Place, ProfileHints, SchedulingQueue
 from moorage.testing import a_pod
@@ -208,3 +208,12 @@ def test_a_pod_that_comes_wakes_its_siblings() -> None:
     pods.added(a_pod("two").build())
     places = {queued.pod.name: place for place, queued in queue.pods()}
     assert places["one"] is not Place.UNSCHEDULABLE
+
+
+def test_of_two_versions_of_a_kind_the_one_that_is_read_is_followed() -> None:
+    class Gangs:
+        reads = (PodGroup,)
+
+    registered = {Resource.POD_GROUP: Action.ADD, Resource.CSI_NODE: Action.ADD}
+    assert set(needed_kinds([("Gangs", Gangs())], registered)) == {PodGroup, CSINode}
+    assert set(needed_kinds([], registered)) == {PodGroup, PodGroupAlpha, CSINode}
