@@ -38,6 +38,7 @@ FIELDS: Mapping[str, Type] = {
 }
 FIELDS_WITHOUT_LISTS: Mapping[str, Type] = {**FIELDS, "attributes": map_of(STRING, map_of(STRING, ANY))}
 _TYPE_NAMES = ("bool", "bytes", "double", "int", "uint", "string", "list", "map", "null_type", "type")
+_QUALIFIED_TYPES = ("google.protobuf.Timestamp", "google.protobuf.Duration")
 _OPEN_LIST, _OPEN_MAP = list_of(DYN), map_of(DYN, DYN)
 _BASIC = {"int": INT, "bool": BOOL, "string": STRING, "null_type": NULL, **LITERALS}
 
@@ -56,6 +57,19 @@ def check_selector(node: Node, source: str, *, lists: bool = True) -> None:
     type_ = check(node, source, lists=lists)
     if type_ != BOOL and not is_open(type_):
         raise NotASelector(f"must evaluate to bool or the unknown type, not {type_}", source)
+
+
+def qualified_type(node: Select) -> str:
+    """The name of a type that is written like a path of fields, "" where it is none."""
+    names = [node.field]
+    inner = node.operand
+    while isinstance(inner, Select) and not inner.test_only:
+        names.append(inner.field)
+        inner = inner.operand
+    if node.test_only or not isinstance(inner, Ident):
+        return ""
+    name = ".".join((inner.name.removeprefix("."), *reversed(names)))
+    return name if name in _QUALIFIED_TYPES else ""
 
 
 class _Checker:
@@ -104,6 +118,9 @@ class _Checker:
         raise self._refuse(f"undeclared reference to '{node.name}' (in container '')", node.at)
 
     def _select(self, node: Select) -> Type:
+        named = qualified_type(node)
+        if named and self._variable(named.partition(".")[0]) is None:
+            return Type("type", (Type(named),))
         operand = self._known(node.operand)
         maybe = operand.name == "optional_type"
         type_ = self._field(self.types.resolve(operand.of[0]) if maybe else operand, node.field, node.at)
@@ -134,7 +151,7 @@ class _Checker:
                 self.check(node.target)
             raise self._refuse(f"undeclared reference to '{node.function}' (in container '')", node.at)
         given = tuple(self._known(operand) for operand in node.operands)
-        self._check_pattern(node)
+        self._check_literals(node)
         return self._resolve(node, FUNCTIONS[node.function], given)
 
     def _qualify(self, node: Call) -> None:
@@ -166,7 +183,16 @@ class _Checker:
         applied = f"({', '.join(shown)})" if node.target is None else f"{shown[0]}.({', '.join(shown[1:])})"
         return self._refuse(f"found no matching overload for '{node.function}' applied to '{applied}'", node.at)
 
-    def _check_pattern(self, node: Call) -> None:
+    def _check_literals(self, node: Call) -> None:
+        """What is written out, and is read as something else, must be readable."""
+        if node.function in ("timestamp", "duration") and len(node.args) == 1 and isinstance(node.args[0], Literal):
+            value = node.args[0].value
+            for overload in FUNCTIONS[node.function]:
+                if overload.takes([value]):
+                    try:
+                        overload.call(value)
+                    except EvaluationError:
+                        raise self._refuse(f"invalid {node.function} argument", node.args[0].at) from None
         if node.function == "matches" and isinstance(node.operands[-1], Literal):
             pattern = node.operands[-1]
             if isinstance(pattern.value, str):

@@ -116,12 +116,12 @@ class _Parser:
             count += 1
         if sign.kind == "-" and count == 1 and self.token.kind == "literal" and type(self.token.value) in (int, float):
             # The sign belongs to the number: the smallest one has no positive twin.
-            return self._member(negative=True)
+            return self._member(sign=sign)
         node = self._member()
         return Call(sign.at, "!_" if sign.kind == "!" else "-_", [node]) if count % 2 else node
 
-    def _member(self, *, negative: bool = False) -> Node:
-        node = self._literal(negative=True) if negative else self._primary()
+    def _member(self, *, sign: Token | None = None) -> Node:
+        node = self._literal(sign) if sign is not None else self._primary()
         while True:
             token = self.token
             if token.kind == ".":
@@ -183,14 +183,14 @@ class _Parser:
         at = self._take().at
         return self._called(Call(at, token.value, self._items(")")))
 
-    def _literal(self, *, negative: bool = False) -> Node:
+    def _literal(self, sign: Token | None = None) -> Node:
         token = self._take()
-        value = -token.value if negative else token.value
+        value = -token.value if sign is not None else token.value
         if (type(value) is int and value > MAX_INT) or (value.__class__ is int and value < -MAX_INT - 1):
             raise self._refuse("invalid int literal", token.at)
         if type(value) is UInt and value > MAX_UINT:
             raise self._refuse("invalid uint literal", token.at)
-        return Literal(token.at, value)
+        return Literal(token.at if sign is None else sign.at, value)
 
     def _items(self, closing: str) -> list[Node]:
         items: list[Node] = []

@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from moorage.cel.checking import qualified_type
 from moorage.cel.errors import NO_OVERLOAD, CostExceeded, EvaluationError
 from moorage.cel.library import Cost, Overload, dispatch, one
 from moorage.cel.syntax import Call, Fold, Ident, ListOf, Literal, MapOf, Node, Select
@@ -23,7 +24,7 @@ from moorage.cel.values import (
 
 COST_LIMIT = 1_000_000
 
-_CONVERSIONS = frozenset(("int", "uint", "double", "bool", "string", "bytes", "dyn", "type"))
+_CONVERSIONS = frozenset(("int", "uint", "double", "bool", "string", "bytes", "dyn", "type", "timestamp", "duration"))
 
 
 class Scope:
@@ -89,6 +90,10 @@ class Planner:
         return run
 
     def _select(self, node: Select) -> Run:
+        named = qualified_type(node)
+        if named and self._slot(named.partition(".")[0]) is None:
+            type_value = TypeValue(named)
+            return lambda _scope: type_value
         operand, field, cost = self.plan(node.operand), node.field, _step_cost(node.operand)
 
         def run(scope: Scope) -> Any:
@@ -118,9 +123,6 @@ class Planner:
         if node.function in ("or", "orValue") and node.target is not None:
             return self._or(node)
         operands = [self.plan(operand) for operand in node.operands]
-        if node.function in _CONVERSIONS and all(is_constant(operand) for operand in node.operands):
-            value = _apply(node.overloads, [constant(operand) for operand in node.operands])
-            return lambda _scope: value
         # An operator that is not settled before the values are there counts as one step, whatever they are.
         settled = len(node.overloads) == 1 or not node.function.startswith("_")
         return _invocation(node.overloads, operands, None if settled else one)
@@ -214,7 +216,8 @@ class Planner:
     def _within(self, node: Call) -> Run:
         item, container = (self.plan(arg) for arg in node.args)
         # A list that is written out in full is made into a set; what may be a list counts as one step.
-        free = is_constant(node.args[1]) and isinstance(node.args[1], ListOf)
+        listed = node.args[1]
+        free = isinstance(listed, ListOf) and all(isinstance(item, Literal) for item in listed.items)
         settled = node.settled
 
         def run(scope: Scope) -> bool:
@@ -362,10 +365,12 @@ def _attempt(run: Run, scope: Scope) -> Any:
 
 
 def is_constant(node: Node) -> bool:
-    """Whether a node is written out in full: its value is made once."""
+    """Whether a node is written out in full, or the conversion of such a one: its value is made once."""
     match node:
         case Literal():
             return True
+        case Call():
+            return node.function in _CONVERSIONS and all(is_constant(operand) for operand in node.operands)
         case ListOf():
             return not node.optional and all(is_constant(item) for item in node.items)
         case MapOf():
@@ -374,8 +379,10 @@ def is_constant(node: Node) -> bool:
 
 
 def constant(node: Node) -> Any:
-    """The value of a constant node."""
+    """The value of a constant node. Raises EvaluationError where a conversion cannot work."""
     match node:
+        case Call():
+            return _apply(node.overloads, [constant(operand) for operand in node.operands])
         case ListOf():
             return [constant(item) for item in node.items]
         case MapOf():

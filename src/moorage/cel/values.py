@@ -5,7 +5,7 @@ int, bool, str, bytes, float, list, dict and None stand for themselves; what Pyt
 
 import ipaddress
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult
 
@@ -44,6 +44,21 @@ class Quantity:
     """A Kubernetes quantity, in nano units."""
 
     nano: int
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Timestamp:
+    """A point in time, in nanoseconds since 1970; how far its text was from UTC, in seconds, makes no difference."""
+
+    nanos: int
+    offset: int = field(default=0, compare=False)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Duration:
+    """A length of time, in nanoseconds."""
+
+    nanos: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +118,8 @@ _KINDS: dict[type, str] = {
     TypeValue: "type",
     Quantity: "kubernetes.Quantity",
     Semver: "kubernetes.Semver",
+    Timestamp: "google.protobuf.Timestamp",
+    Duration: "google.protobuf.Duration",
     Ip: "net.IP",
     Cidr: "net.CIDR",
     Url: "kubernetes.URL",
@@ -110,7 +127,7 @@ _KINDS: dict[type, str] = {
 _NUMBERS = frozenset(("int", "uint", "double"))
 #: These refuse to be compared with anything else; other values are merely not equal.
 _STRICT = frozenset(("kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR", "kubernetes.URL"))
-_ORDERED = frozenset(("bool", "string", "bytes"))
+_ORDERED = frozenset(("bool", "string", "bytes", "google.protobuf.Timestamp", "google.protobuf.Duration"))
 
 
 def kind_of(value: Any) -> str:

@@ -7,10 +7,11 @@ from typing import Any
 
 from moorage.cel.errors import NO_OVERLOAD, EvaluationError
 from moorage.cel.library import Cost, declare, elements
-from moorage.cel.values import NONE, Optional, UInt, compare, contains, equal, kind_of
+from moorage.cel.values import NONE, Duration, Optional, UInt, compare, contains, equal, kind_of
 
+_DURATION = "google.protobuf.Duration"
 _SUMMABLE = {"int": 0, "uint": UInt(0), "double": 0.0}
-_COMPARABLE = ("int", "uint", "double", "bool", "string", "bytes")
+_COMPARABLE = ("int", "uint", "double", "bool", "string", "bytes", "google.protobuf.Timestamp", _DURATION)
 
 
 def _in_order(items: list[Any]) -> bool:
@@ -37,6 +38,13 @@ def _sum(items: list[Any]) -> Any:
     if isinstance(total, int) and not -(2**63) <= total < 2**63:
         raise EvaluationError("integer overflow")
     return UInt(total) if items and isinstance(items[0], UInt) else total
+
+
+def _sum_of_durations(items: list[Duration]) -> Duration:
+    total = sum(item.nanos for item in items)
+    if not -(2**63) <= total < 2**63:
+        raise EvaluationError("duration overflow")
+    return Duration(total)
 
 
 def _index_of(items: list[Any], wanted: Any) -> int:
@@ -151,6 +159,7 @@ for _type in _COMPARABLE:
     declare(f"list(A)::@sortByAssociatedKeys(list({_type})) -> list(A)", _sort_by, _compared(1))
 for _type in _SUMMABLE:
     declare(f"list({_type})::sum() -> {_type}", _sum, elements)
+declare(f"list({_DURATION})::sum() -> {_DURATION}", _sum_of_durations, elements)
 declare("list(A)::indexOf(A) -> int", _index_of, elements)
 declare("list(A)::lastIndexOf(A) -> int", _last_index_of, elements)
 declare("dyn::includes(dyn) -> bool", _includes, elements)

@@ -4,7 +4,7 @@ from typing import Any
 
 from moorage.cel.errors import EvaluationError
 from moorage.cel.library import declare, nothing
-from moorage.cel.values import NONE, Domains, Optional
+from moorage.cel.values import NONE, Domains, Duration, Optional, Timestamp
 
 
 def _value(optional: Optional) -> Any:
@@ -14,6 +14,8 @@ def _value(optional: Optional) -> Any:
 
 
 def _unless_zero(value: Any) -> Optional:
+    if value in (Duration(0), Timestamp(-62135596800 * 10**9)):
+        return NONE
     if value is None or (isinstance(value, int | float | str | bytes | list | dict | Domains) and not value):
         return NONE
     return Optional(True, value)
