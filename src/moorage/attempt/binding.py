@@ -4,6 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import Any
 
 from moorage.attempt import reporting
@@ -17,6 +18,7 @@ from moorage.cluster.pods import ASSIGNED_POD_DELETE
 from moorage.columns import PodGroups
 from moorage.config.points import IN_TREE_POINTS
 from moorage.engine import Failure
+from moorage.engine.timing import EVERY
 from moorage.errors import MoorageError, PluginError
 from moorage.framework.answers import CONTRACTS, verdict
 from moorage.framework.answers import broken as broken_plugin
@@ -71,6 +73,7 @@ class Bindings:
         self._statuses = statuses
         self._failures = failures
         self._faults = faults
+        self._begun = count()
         self._under_way = under_way
         self._wake = wake
         self._points = {name: BindingPoints(profile) for name, profile in profiles.items()}
@@ -81,6 +84,7 @@ class Bindings:
         if placed.waits:
             tell = partial(self._tell_why_held, queued, binding.node_name)
             binding.held = self._held.hold(binding.pod, binding.node_name, placed.waits, tell)
+        binding.is_measured = next(self._begun) % EVERY == 0
         self._under_way.add(binding)
         binding.job = self._world.spawn(self._run(binding))
 
@@ -220,6 +224,16 @@ class Bindings:
 
     async def _answer(self, one: Named, point: str, method: Callable[..., Any], binding: Binding) -> Status | None:
         """A plugin's answer at a point that may be asynchronous: see `framework.answers.verdict`."""
+        started, label = self._world.now(), Code.ERROR.label
+        try:
+            status = await self._asked(one, point, method, binding)
+            label = Code.SUCCESS.label if status is None else status.code.label
+        finally:
+            if binding.is_measured:
+                self._world.observer.called(point, label, one.name, self._world.now() - started)
+        return status
+
+    async def _asked(self, one: Named, point: str, method: Callable[..., Any], binding: Binding) -> Status | None:
         placement = binding.placed.placement
         given = placement.state, placement.pod, placement.node_name
         in_thread = CONTRACTS[point].method in worker_methods(one.plugin)
@@ -249,11 +263,19 @@ class Bindings:
             attempt=now - binding.started,
             since_ready=None if first is None else now - first,
         )
-        for one in self._points[pod.spec.scheduler_name].post_binds:
+        await self._run_post_binds(binding)
+
+    async def _run_post_binds(self, binding: Binding) -> None:
+        """Nothing they do can fail the pod any more."""
+        pod, started = binding.pod, self._world.now()
+        plugins = self._points[pod.spec.scheduler_name].post_binds
+        for one in plugins:
             try:
                 await self._answer(one, "PostBind", one.plugin.post_bind, binding)
             except PluginError as problem:
                 self._faults.see(problem, f"pod {pod.key} is bound all the same")
+        if plugins:
+            self._world.observer.ran("PostBind", "Success", pod.spec.scheduler_name, self._world.now() - started)
 
     def _lost(self, binding: Binding) -> None:
         """Somebody else bound the pod: it is done, and nothing is written about it."""

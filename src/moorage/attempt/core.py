@@ -54,12 +54,14 @@ class SchedulerCore:
         wake: Callable[[], None] = lambda: None,
         questions: int = MOST_ASKING,
         groups_rest: bool = True,
+        clock: Callable[[], float] | None = None,
     ) -> None:
         """`seed` is where all chance comes from. `wake` is called when the queue may have something to give that no
         event brought. With `puts_off` whoever drives the queue asks hints in slices (queue.work), else nobody waits.
         At most `questions` pods wait for extenders at once. With `groups_rest` every group is one in the queue,
         whatever the version, a group that fits nowhere is not tried again before something happened that may help, and
-        people are told which member blocks it; without, all is as in kube-scheduler.
+        people are told which member blocks it; without, all is as in kube-scheduler. `clock` is what it is measured by
+        how long plugins take; by default the world's.
         """
         self.world = world
         groups = groups_of(config)
@@ -77,6 +79,8 @@ class SchedulerCore:
             now=world.now,
             host=host,
             faults=self.faults,
+            observer=world.observer,
+            clock=clock or world.now,
         )
         self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
         self.queue = SchedulingQueue(
@@ -98,6 +102,7 @@ class SchedulerCore:
             puts_off=puts_off,
             faults=self.faults,
             observe_hint=observe_hint,
+            observe_gates=lambda profile, label, seconds: world.observer.ran("PreEnqueue", label, profile, seconds),
             tell_gate=lambda pod, plugin, reason: world.record(reporting.gated(pod, plugin, reason)),
         )
         self.statuses = StatusWriter(world=world, cluster=self.cluster)

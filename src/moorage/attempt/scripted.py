@@ -140,6 +140,9 @@ class Measured:
         """The plugins of a point took so long."""
         self.told.append(("ran", point, label, profile, seconds))
 
+    def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
+        """One call of a plugin took so long, by no clock of this world."""
+
     def held(self, label: str, seconds: float) -> None:
         """A pod was held at Permit for so long."""
         self.told.append(("held", label, seconds))

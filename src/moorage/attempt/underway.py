@@ -34,6 +34,8 @@ class Binding:
     preempted: str = ""
     #: Whether it was told to end.
     is_stopped: bool = False
+    #: Whether it is measured how long each of its plugins takes.
+    is_measured: bool = False
     #: Whether what it took was given back already, so that nothing it does counts any more.
     is_undone: bool = False
     #: The node that somebody else bound the pod to, "" as far as is known.

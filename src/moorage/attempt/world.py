@@ -88,6 +88,9 @@ class Observer(Protocol):
     def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
         """The plugins of a point took so long; `label` is how they answered."""
 
+    def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
+        """One call of a plugin took so long; not all calls are measured."""
+
     def held(self, label: str, seconds: float) -> None:
         """A pod was held at Permit for so long."""
 

@@ -34,6 +34,8 @@ NO_NODES = "no nodes available to schedule pods"
 EXTENDER = "Extender"
 """Who is to blame where extenders refused nodes: lifted by any event, since nobody knows what they look at."""
 
+_SUCCESS, _REFUSED = Code.SUCCESS.label, Code.UNSCHEDULABLE.label
+
 _NO_ROWS: Rows = np.zeros(0, dtype=np.intp)
 
 
@@ -95,6 +97,8 @@ class Cycle:
         if not len(self._nodes):
             return self.no_nodes()
         self._meet_extenders()
+        if self.runner.timing is not None:
+            self.runner.timing.begin_cycle()
         handle = self.runner.profile.handle
         handle.enter_cycle(self._inquiry)
         self.runner.chance.enter(self._answers.seed)
@@ -103,7 +107,11 @@ class Cycle:
                 return self.fail()
             if self._is_simple():
                 return self._choose_ranked()
+            timing = self.runner.timing
+            began = timing.clock() - self.search.seconds if timing is not None else 0.0
             rows = self._find()
+            if timing is not None:
+                timing.ran("Filter", _SUCCESS if len(rows) else _REFUSED, began)
             return self._choose(rows) if len(rows) else self.fail()
         finally:
             self.runner.chance.leave()
@@ -261,6 +269,9 @@ class Cycle:
         """The quick way: the kept filters alone decided, and the kept scores are ranked already."""
         columns = self.search.columns
         rows = columns.first_rows()
+        timing = self.runner.timing
+        if timing is not None:
+            timing.ran("Filter", _SUCCESS if len(rows) else _REFUSED, timing.clock() - self.search.seconds)
         if not len(rows):
             return self._fail_as_before()
         if len(rows) == 1 or self.runner.scoring.is_empty:

@@ -24,6 +24,7 @@ from moorage.engine.groups import (
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.profiles import build_profile
 from moorage.engine.runner import Runner
+from moorage.engine.timing import PointObserver, Timing
 from moorage.errors import InputError
 from moorage.framework.faults import Faults
 from moorage.framework.handle import Handle, Host
@@ -154,6 +155,8 @@ def make_engine(
     host: Host | None = None,
     features: Features = DEFAULT_FEATURES,
     faults: Faults | None = None,
+    observer: PointObserver | None = None,
+    clock: Callable[[], float] = time.perf_counter,
 ) -> Engine:
     """An engine for a configuration; where none is given, the default one of these features.
 
@@ -168,7 +171,11 @@ def make_engine(
         chance = CycleRandom(random.getrandbits(64))
         handle = Handle(snapshot, now=now, random=chance, host=host, features=config.features)
         built = build_profile(profile, registry, handle, percentage=config.percentage_of_nodes_to_score)
-        runner = Runner(profile=built, snapshot=snapshot, chance=chance, extenders=extenders, faults=faults)
+        name = profile.scheduler_name
+        timing = None if observer is None else Timing(profile=name, clock=clock, observer=observer)
+        runner = Runner(
+            profile=built, snapshot=snapshot, chance=chance, extenders=extenders, faults=faults, timing=timing
+        )
         # Plugins are made with the handle, the filters of plugins: here that ring is closed, once.
         handle.open(filters=runner.filtering)
         runners[profile.scheduler_name] = runner

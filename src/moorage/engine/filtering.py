@@ -32,6 +32,8 @@ class Search:
     narrowed_because: str = ""
     #: The rows that count at all; None for all there are.
     within: Rows | None = None
+    #: How long kept filters took, where that is measured.
+    seconds: float = 0.0
     #: The node promised to the pod is looked at before all others: its row and why it was refused.
     broken_promise: tuple[int, Status] | None = None
 
@@ -59,8 +61,14 @@ class Filtering:
 
     def begin(self, pod: PodInfo) -> Search:
         """Run PreFilter. The search may be over already: see `rejection`."""
+        timing = self._profile.timing
+        began = timing.clock() if timing is not None else 0.0
         columns = self._classes.of(pod)
         search = Search(pod, CycleState(columns.state), columns)
+        if timing is not None:
+            # The verdicts and scores that were kept have been brought up to date.
+            asked = timing.clock()
+            search.seconds = asked - began
         skipped = set(columns.skipped_filters)
         for one in self._asked_pre_filters if columns.is_plain else self._profile.pre_filters:
             if one.name in columns.pre_filter_answers:
@@ -86,6 +94,8 @@ class Filtering:
             if search.rejection is not None and search.rejection.code is Code.UNSCHEDULABLE_AND_UNRESOLVABLE:
                 break
         search.state.skipped_filters = frozenset(skipped)
+        if timing is not None and self._asked_pre_filters:
+            timing.status("PreFilter", search.rejection, asked)
         return search
 
     def _narrow(self, search: Search, plugin: str, answer: NodeNames) -> None:

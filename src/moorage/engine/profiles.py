@@ -2,6 +2,7 @@
 
 from moorage.config import Profile as ProfileConfig
 from moorage.engine.lifting import NodeFilter, NodeScore
+from moorage.engine.timing import Timing
 from moorage.framework.grouping import PlacementFeasible
 from moorage.framework.handle import Handle
 from moorage.framework.profile import Named, Profile
@@ -11,15 +12,22 @@ from moorage.framework.registry import Registry
 class CompiledProfile:
     """The points of a profile that the cycle runs, looked up once."""
 
-    def __init__(self, profile: Profile) -> None:
+    def __init__(self, profile: Profile, timing: Timing | None = None) -> None:
+        """With `timing` the calls of plugins are measured."""
         self.configured = profile
-        self.pre_filters = profile.at("preFilter")
-        self.filters = [NodeFilter(one.name, one.plugin) for one in profile.at("filter")]
-        self.post_filters = profile.at("postFilter")
-        self.pre_scores = profile.at("preScore")
-        self.scores = [NodeScore(one.name, one.plugin, profile.weights[one.name]) for one in profile.at("score")]
-        self.reserves = profile.at("reserve")
-        self.permits = profile.at("permit")
+        self.timing = timing
+        measured = {name: timing.measured(name, one) for name, one in profile.plugins.items()} if timing else {}
+
+        def at(point: str) -> list[Named]:
+            return [Named(one.name, measured.get(one.name, one.plugin)) for one in profile.at(point)]
+
+        self.pre_filters = at("preFilter")
+        self.filters = [NodeFilter(one.name, one.plugin) for one in at("filter")]
+        self.post_filters = at("postFilter")
+        self.pre_scores = at("preScore")
+        self.scores = [NodeScore(one.name, one.plugin, profile.weights[one.name]) for one in at("score")]
+        self.reserves = at("reserve")
+        self.permits = at("permit")
         # What places groups. Whether one is whole is asked of every plugin that has something to say on it.
         self.feasibles = [
             Named(name, one) for name, one in profile.plugins.items() if isinstance(one, PlacementFeasible)

@@ -10,6 +10,7 @@ from moorage.engine.filtering import Filtering
 from moorage.engine.outcome import Placement
 from moorage.engine.profiles import CompiledProfile
 from moorage.engine.scoring import Scoring
+from moorage.engine.timing import Timing
 from moorage.errors import PluginError
 from moorage.framework.answers import (
     blame,
@@ -26,6 +27,8 @@ from moorage.framework.points import Nomination, PostFilterAnswer, Wait
 from moorage.framework.profile import Profile
 from moorage.framework.status import Code, Status
 
+_SUCCESS, _WAIT = Code.SUCCESS.label, Code.WAIT.label
+
 
 class Runner:
     """Runs the synchronous points of a profile. Binding is the host's."""
@@ -38,11 +41,13 @@ class Runner:
         chance: CycleRandom,
         extenders: Sequence[Extender] = (),
         faults: Faults | None = None,
+        timing: Timing | None = None,
     ) -> None:
-        """`faults` is told what nobody else hears of."""
+        """`faults` is told what nobody else hears of. With `timing` it is measured how long plugins take."""
         self.profile = profile
         self._faults = faults or Faults()
-        self.compiled = CompiledProfile(profile)
+        self.timing = timing
+        self.compiled = CompiledProfile(profile, timing)
         self.snapshot = snapshot
         #: What the handle of the profile offers its plugins as chance.
         self.chance = chance
@@ -65,6 +70,16 @@ class Runner:
 
     def post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
         """Run PostFilter until one plugin makes room or breaks; rejections are collected."""
+        began = self._now()
+        answer = self._post_filter(state, pod, statuses)
+        if self.timing is not None:
+            self.timing.status("PostFilter", answer.status, began)
+        return answer
+
+    def _now(self) -> float:
+        return 0.0 if self.timing is None else self.timing.clock()
+
+    def _post_filter(self, state: CycleState, pod: PodInfo, statuses: NodeStatuses) -> PostFilterAnswer:
         reasons: list[str] = []
         nomination: Nomination | None = None
         written = PostFilterAnswer(None)
@@ -86,6 +101,13 @@ class Runner:
 
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run Reserve; on any failure everything is unreserved and the status returned."""
+        began = self._now()
+        refusal = self._reserve(state, pod, node_name)
+        if self.timing is not None and self.compiled.reserves:
+            self.timing.status("Reserve", refusal, began)
+        return refusal
+
+    def _reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         for one in self.compiled.reserves:
             try:
                 with blame(one.name, "Reserve"):
@@ -109,6 +131,13 @@ class Runner:
 
     def permit(self, placement: Placement) -> tuple[Status | None, dict[str, Wait]]:
         """Run Permit: a rejection if there is one, and the plugins that wait."""
+        began = self._now()
+        refusal, waits = self._permit(placement)
+        if self.timing is not None and self.compiled.permits:
+            self.timing.ran("Permit", refusal.code.label if refusal else (_WAIT if waits else _SUCCESS), began)
+        return refusal, waits
+
+    def _permit(self, placement: Placement) -> tuple[Status | None, dict[str, Wait]]:
         waits: dict[str, Wait] = {}
         for one in self.compiled.permits:
             with blame(one.name, "Permit"):

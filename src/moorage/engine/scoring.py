@@ -32,6 +32,8 @@ class Scoring:
         search.columns.scores.check(rows)
         skipped = set(search.columns.scores.skipped)
         indifferent: set[str] = set()
+        timing = self._profile.timing
+        began = timing.clock() if timing is not None else 0.0
         for one in self._asked_pre_scores:
             try:
                 answer = one.plugin.pre_score(search.state, search.pod, self._nodes, rows)
@@ -43,6 +45,8 @@ class Scoring:
                 indifferent.add(one.name)
             elif is_skip(one.name, one.plugin, "PreScore", answer):
                 skipped.add(one.name)
+        if timing is not None and self._asked_pre_scores:
+            timing.status("PreScore", None, began)
         search.state.skipped_scores = frozenset(skipped)
         for name, plugin in self._alike:
             with blame(name, "Score"):
@@ -53,9 +57,13 @@ class Scoring:
 
     def totals(self, search: Search, rows: Rows, asked: list[NodeScore]) -> Scores:
         """The sum of all plugins' weighted scores for each of `rows`."""
+        timing = self._profile.timing
+        began = timing.clock() if timing is not None else 0.0
         total = search.columns.scores.totals(rows)
         for one in asked:
             total += one.weighted(search.state, search.pod, self._nodes, rows)
+        if timing is not None:
+            timing.status("Score", None, began)
         return total
 
     def by_plugin(self, search: Search, rows: Rows) -> dict[str, Scores]:

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable
+from time import perf_counter
 from typing import Final
 
 from moorage.attempt.core import SchedulerCore
@@ -74,6 +75,7 @@ class Scheduler:
             observe_hint=self._observe_hint,
             wake=wakening.wake,
             questions=asking.questions,
+            clock=perf_counter,
         )
         self.loop = SchedulingLoop(attempts=core.attempts, under_way=core.under_way, wakening=wakening, now=now)
         #: Every instance of a plugin, with its name.

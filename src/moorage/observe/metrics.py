@@ -86,6 +86,12 @@ class SchedulerMetrics:
             _POINT,
             ("extension_point", "status", "profile"),
         )
+        self.plugin_duration = Histogram(
+            "scheduler_plugin_execution_duration_seconds",
+            "Time one call of a plugin took, in one of ten cycles. Verdicts and scores that are kept are no calls.",
+            _PLUGIN,
+            ("plugin", "extension_point", "status"),
+        )
         self.hint_duration = Histogram(
             "scheduler_queueing_hint_execution_duration_seconds",
             "Time a plugin took to say whether an event helps a pod.",
@@ -153,6 +159,10 @@ class SchedulerMetrics:
     def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
         """The plugins of a point took so long."""
         self.point_duration.observe(seconds, point, label, profile)
+
+    def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
+        """One call of a plugin took so long."""
+        self.plugin_duration.observe(seconds, plugin, point, label)
 
     def held(self, label: str, seconds: float) -> None:
         """A pod was held at Permit for so long."""

@@ -16,6 +16,9 @@ _POINT: Final = "PreEnqueue"
 #: Told a pod, the plugin that keeps it out, and why. kube-scheduler's own plugins do so without a word.
 TellGate = Callable[[PodInfo, str, str], None]
 
+#: Told a profile, how its PreEnqueue plugins answered, and how many seconds that took.
+ObserveGates = Callable[[str, str, float], None]
+
 
 class Gates:
     """The PreEnqueue plugins of each profile."""
@@ -26,6 +29,8 @@ class Gates:
         counts: QueueCounts,
         faults: Faults,
         tell: TellGate | None = None,
+        observe: ObserveGates | None = None,
+        now: Callable[[], float] = lambda: 0.0,
         *,
         asks_all: bool = True,
     ) -> None:
@@ -34,6 +39,8 @@ class Gates:
         """
         self._asks_all = asks_all
         self._tell = tell
+        self._observe = observe
+        self._now = now
         self._plugins = {name: dict(profile.pre_enqueue) for name, profile in profiles.items()}
         self._counts = counts
         self._faults = faults
@@ -64,6 +71,14 @@ class Gates:
     def _admit_pod(self, queued: QueuedPod) -> bool:
         """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated."""
         plugins = self._plugins[queued.profile]
+        if self._observe is None or not plugins:
+            return self._ask(queued, plugins)
+        started = self._now()
+        passes = self._ask(queued, plugins)
+        self._observe(queued.profile, "Success" if passes else "UnschedulableAndUnresolvable", self._now() - started)
+        return passes
+
+    def _ask(self, queued: QueuedPod, plugins: Mapping[str, PreEnqueueFunction]) -> bool:
         last = queued.gating_plugin
         names = [last, *(name for name in plugins if name != last)] if last else list(plugins)
         for name in names:

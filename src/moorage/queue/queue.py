@@ -19,7 +19,7 @@ from moorage.queue.asking import Asking, Stop, never
 from moorage.queue.backoff import BackoffQueue
 from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import pod_events, pod_resources
-from moorage.queue.gating import Gates, TellGate
+from moorage.queue.gating import Gates, ObserveGates, TellGate
 from moorage.queue.groups import Group, Groups, native_path
 from moorage.queue.hints import HintBook, HintObserver, ProfileHints, Requeue
 from moorage.queue.inflight import InFlightPods
@@ -69,6 +69,7 @@ class SchedulingQueue:
         faults: Faults | None = None,
         observe_hint: HintObserver | None = None,
         tell_gate: TellGate | None = None,
+        observe_gates: ObserveGates | None = None,
     ) -> None:
         """`profiles` by scheduler name. With `puts_off` hints are asked by `work`, in slices; else at once.
 
@@ -101,7 +102,7 @@ class SchedulingQueue:
         self._cycle = 0
         self.counts = QueueCounts()
         self._hints = HintBook(profiles, now, features=features, faults=self.faults, observe=observe_hint)
-        gates = Gates(profiles, self.counts, self.faults, tell_gate, asks_all=not groups_rest)
+        gates = Gates(profiles, self.counts, self.faults, tell_gate, observe_gates, now, asks_all=not groups_rest)
         self._active = ActiveQueue(order)
         #: When nothing else is ready, rejected pods are tried before their back-off is over.
         self._pop_from_backoff = SCHEDULER_POP_FROM_BACKOFF_Q in features

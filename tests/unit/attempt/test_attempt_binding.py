@@ -2,17 +2,18 @@
 
 import asyncio
 import contextlib
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 from tests.unit.attempt.conftest import START, Rig, plugin, rig_with
 
-from moorage.attempt.scripted import Bind, PatchStatus
+from moorage.attempt.scripted import Bind, Measured, PatchStatus
 from moorage.attempt.underway import Stage
 from moorage.attempt.virtual import Cancelled
 from moorage.errors import ApiError
-from moorage.framework import PermitAnswer, Status, error, unschedulable, wait
+from moorage.framework import PermitAnswer, Scope, Status, error, unschedulable, wait
 from moorage.framework.status import SKIP, Code
 from moorage.framework.writes import Gone, Refused, Unknown
 from moorage.testing import a_node, a_pod
@@ -90,11 +91,56 @@ def test_a_pod_is_measured() -> None:
     rig = started()
     told = [one[:2] for one in rig.world.observer.told]  # type: ignore[attr-defined]
     assert told == [
+        ("ran", "PreEnqueue"),
+        ("ran", "PreFilter"),
+        ("ran", "Filter"),
         ("decided", "default/web"),
+        ("ran", "Reserve"),
         ("ran", "PreBind"),
         ("ran", "Bind"),
         ("scheduled", "default-scheduler"),
     ]
+
+
+def test_every_point_is_measured_and_the_calls_of_every_tenth_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Verdicts that are kept are no calls."""
+    calls: list[tuple[str, str, str]] = []
+    monkeypatch.setattr(Measured, "called", lambda _self, point, label, name, _s: calls.append((point, label, name)))
+    kept = plugin("Kept", filter=give(None), filter_scope=Scope.NODE, score=give(1), score_scope=Scope.NODE)
+    asked = plugin(
+        "Asked", filter=give(None), pre_score=give(None), score=give(1), permit=give(None), post_bind=give(None)
+    )
+    rig = rig_with(kept, asked, Diary)
+    for name in ("a", "b"):
+        rig.node(a_node(name))
+    for number in range(20):
+        rig.pod(a_pod(f"web-{number}"))
+    rig.settle()
+    own = Counter(call for call in calls if call[2] in ("Kept", "Asked", "Diary"))
+    assert own == {
+        ("Filter", "Success", "Kept"): 2,
+        ("Score", "Success", "Kept"): 2,
+        ("Filter", "Success", "Asked"): 4,
+        ("PreScore", "Success", "Asked"): 2,
+        ("Score", "Success", "Asked"): 4,
+        ("Reserve", "Success", "Diary"): 2,
+        ("Permit", "Success", "Asked"): 2,
+        ("PostBind", "Success", "Asked"): 2,
+    }
+    told = Counter(one[1] for one in rig.world.observer.told if one[0] == "ran")  # type: ignore[attr-defined]
+    points = (
+        "PreEnqueue",
+        "PreFilter",
+        "Filter",
+        "PreScore",
+        "Score",
+        "Reserve",
+        "Permit",
+        "PreBind",
+        "Bind",
+        "PostBind",
+    )
+    assert {point: told[point] for point in points} == dict.fromkeys(points, 20)
 
 
 def test_its_room_is_taken_before_it_is_bound_and_nobody_hears_of_it_before() -> None:
