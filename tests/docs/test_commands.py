@@ -13,6 +13,7 @@ def _runs(block: Block) -> bool:
     return block.language in ("sh", "console") and not block.not_run
 
 
+@pytest.mark.timeout(900)  # a dozen processes are started one after the other: much, where a machine is busy
 @pytest.mark.parametrize(
     "page", [page for page in PAGES if any(map(_runs, page.blocks()))], ids=lambda page: str(page.name)
 )
