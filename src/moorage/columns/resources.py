@@ -46,6 +46,8 @@ class ResourceColumns:
         self._allocatable = ColumnsByName()
         self._requested = ColumnsByName()
         self._free = ColumnsByName()
+        #: resource -> whether every node offers some of it, as long as no node changes.
+        self._everywhere: dict[str, bool] = {}
         self.pod_count: Column = np.zeros(capacity, dtype=np.int64)
         #: The rows whose amounts are such that 64 bits may not hold their sums and scores.
         self.absurd: set[int] = set()
@@ -59,6 +61,14 @@ class ResourceColumns:
         if column is None:
             column = self._allocatable.put(resource, self._made([i.allocatable.get(resource, 0) for i in self._infos]))
         return column
+
+    def is_everywhere(self, resource: str) -> bool:
+        """Whether every row offers some of a resource: the usual case for cpu and memory. True is a promise."""
+        known = self._everywhere.get(resource)
+        if known is None:
+            count = len(self._infos)
+            known = self._everywhere[resource] = np.count_nonzero(self.allocatable(resource)[:count]) == count
+        return known
 
     def requested(self, resource: str) -> Column:
         """What the pods on nodes take of a resource."""
@@ -77,6 +87,7 @@ class ResourceColumns:
     def node_changed(self, row: int, info: NodeInfo) -> None:
         """Take over what the node offers now."""
         self._mark(row, info)
+        self._everywhere.clear()
         for name, column in self._allocatable.written.items():
             column[row] = info.allocatable.get(name, 0)
         for name, column in self._free.written.items():
@@ -101,6 +112,7 @@ class ResourceColumns:
     def clear(self, row: int) -> None:
         """The row is nobody's any more."""
         self.absurd.discard(row)
+        self._everywhere.clear()
         for columns in (self._allocatable, self._requested, self._free):
             for column in columns.written.values():
                 column[row] = 0

@@ -251,6 +251,7 @@ class NodeTable:
             if row == self.capacity:
                 self._grow()
             self.infos.append(NodeInfo(name, row))
+            self.resources.clear(row)
         self.row_of[name] = row
         return row
 

@@ -18,7 +18,7 @@ from moorage.engine.lifting import FEW_ROWS, NodeFilter
 from moorage.engine.profiles import CompiledProfile
 from moorage.engine.ranking import KeptScores
 from moorage.errors import PluginError
-from moorage.framework.answers import blame, broken
+from moorage.framework.answers import broken
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.points import NodeNames, Scope
 from moorage.framework.status import Code, Status
@@ -235,8 +235,10 @@ class KeptClasses:
         """The columns of the pod's class, up to date."""
         stamp = []
         for name, kept_while in self._kept_while:
-            with blame(name, "Filter"):
+            try:
                 stamp.append(kept_while(pod))
+            except BaseException as error:
+                raise broken(name, "Filter", error) from error
         columns = self._columns.get(pod.pod_class)
         if columns is None or self._stamps[pod.pod_class] != stamp:
             self._stamps[pod.pod_class] = stamp

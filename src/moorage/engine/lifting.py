@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.errors import PluginError
-from moorage.framework.answers import blame, broken, unfit, verdict, wrong
+from moorage.framework.answers import broken, unfit, verdict, wrong
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.normalizing import NormalizeByMax
 from moorage.framework.points import MAX_SCORE, MIN_SCORE, Scope, Scores, Verdicts
@@ -61,17 +61,21 @@ class NodeFilter:
 
     def refusals(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> NDArray[np.intp] | None:
         """The same; None where all rows fit."""
-        with blame(self.name, "Filter"):
+        try:
             verdicts = self._verdicts(state, pod, nodes, rows)
             if verdicts is None:
                 return None
             known = [self._intern(self._checked(status)) for status in verdicts.statuses]
             mapped: NDArray[np.intp] = np.array([0, *known], dtype=np.intp)[verdicts.codes]
             return mapped
+        except PluginError:
+            raise
+        except BaseException as error:
+            raise broken(self.name, "Filter", error) from error
 
     def fitting(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Rows:
         """Those of `rows` that pass; `rows` itself where all do."""
-        with blame(self.name, "Filter"):
+        try:
             verdicts = self._verdicts(state, pod, nodes, rows)
             if verdicts is None:
                 return rows
@@ -79,6 +83,10 @@ class NodeFilter:
                 self._checked(status)
             fits: Rows = rows[verdicts.codes == 0]
             return fits
+        except PluginError:
+            raise
+        except BaseException as error:
+            raise broken(self.name, "Filter", error) from error
 
     def _verdicts(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts | None:
         """What the plugin says; None where all rows fit."""
@@ -158,8 +166,10 @@ class NodeScore:
         """A value whose change makes every kept score stale (plugins that also read something cluster-wide)."""
         if self._kept_until is None:
             return None
-        with blame(self.name, "Score"):
+        try:
             return self._kept_until(nodes)
+        except BaseException as error:
+            raise broken(self.name, "Score", error) from error
 
     def one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, node: NodeInfo) -> int:
         """The raw score of one node."""
@@ -183,8 +193,12 @@ class NodeScore:
                 return np.array(given, dtype=np.int64)
             except OverflowError:
                 raise wrong(self.name, self._plugin, "Score", f"answered {max(given, key=abs)}: too big") from None
-        with blame(self.name, "Score"):
+        try:
             scores: Scores = self._many(state, pod, nodes, rows)
+        except PluginError:
+            raise
+        except BaseException as error:
+            raise broken(self.name, "Score", error) from error
         self._check_shape(scores, rows, "Score")
         if len(scores) and not self._is_possible(int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))):
             self._check(scores)
@@ -194,8 +208,10 @@ class NodeScore:
         """The scores of `rows`, normalised among them, times the weight."""
         scores = self.many(state, pod, nodes, rows)
         if self.normalize is not None:
-            with blame(self.name, "NormalizeScore"):
+            try:
                 scores = self.normalize(state, pod, scores, rows)
+            except BaseException as error:
+                raise broken(self.name, "NormalizeScore", error) from error
             self._check_shape(scores, rows, "NormalizeScore")
             self._check(scores)
         return scores * self.weight

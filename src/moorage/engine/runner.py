@@ -110,12 +110,15 @@ class Runner:
     def _reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         for one in self.compiled.reserves:
             try:
-                with blame(one.name, "Reserve"):
-                    answer = one.plugin.reserve(state, pod, node_name)
-                refusal = verdict(one.name, one.plugin, "Reserve", answer)
+                answer = one.plugin.reserve(state, pod, node_name)
+                refusal = None if answer is None else verdict(one.name, one.plugin, "Reserve", answer)
             except PluginError:
                 self.unreserve(state, pod, node_name)
                 raise
+            except BaseException as error:
+                problem = broken(one.name, "Reserve", error)
+                self.unreserve(state, pod, node_name)
+                raise problem from error
             if refusal is not None:
                 self.unreserve(state, pod, node_name)
                 return refusal

@@ -5,7 +5,7 @@ from moorage.engine.filtering import Search
 from moorage.engine.lifting import NodeScore
 from moorage.engine.profiles import CompiledProfile
 from moorage.errors import PluginError
-from moorage.framework.answers import blame, broken, is_skip
+from moorage.framework.answers import broken, is_skip
 from moorage.framework.points import Scores, ScoresAlike
 from moorage.framework.status import INDIFFERENT, SKIP
 
@@ -49,9 +49,11 @@ class Scoring:
             timing.status("PreScore", None, began)
         search.state.skipped_scores = frozenset(skipped)
         for name, plugin in self._alike:
-            with blame(name, "Score"):
+            try:
                 if plugin.scores_alike(search.state):
                     indifferent.add(name)
+            except BaseException as error:
+                raise broken(name, "Score", error) from error
         silent = skipped | indifferent
         return [one for one in self._asked_scores if one.name not in silent]
 

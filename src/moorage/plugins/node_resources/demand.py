@@ -42,11 +42,16 @@ class ShareColumn(NamedTuple):
     requested: Amounts
     allocatable: Amounts
     weight: int
+    #: Whether it is known that every row offers some of it.
+    is_everywhere: bool
 
 
 def all_offered(columns: Sequence[ShareColumn]) -> bool:
     """Whether every row offers everything that is scored: the usual case by far."""
-    return all(np.count_nonzero(one.allocatable) == len(one.allocatable) for one in columns)
+    for one in columns:
+        if not one.is_everywhere and np.count_nonzero(one.allocatable) < len(one.allocatable):
+            return False
+    return True
 
 
 class DeviceOffers:
@@ -139,7 +144,9 @@ class Demand:
                 assert self._devices is not None
                 for index in np.flatnonzero(allocatable == 0).tolist():
                     allocatable[index], used[index] = self._devices.of(nodes[int(rows[index])], one.name)
-            columns.append(ShareColumn(used, used + one.amount, allocatable, one.weight))
+            columns.append(
+                ShareColumn(used, used + one.amount, allocatable, one.weight, nodes.resources.is_everywhere(one.name))
+            )
         return columns
 
     def _is_of_devices(self, wanted: Wanted) -> bool:
