@@ -46,8 +46,6 @@ class MissingGroups:
         return tell
 
     def _tell(self, path: str, pod: PodInfo) -> None:
-        kind, _, name = path.partition("/")
-        of = "PodGroup of scheduling.x-k8s.io" if "." in kind else "PodGroup"
-        note = f'waiting for the {of} "{name.rpartition("/")[2]}" in namespace {pod.namespace}, which is not there'
+        note = f'waiting for PodGroup "{path.rpartition("/")[2]}" to be created'
         self._world.record(reporting.failed(pod, note))
         self._statuses.unscheduled(pod, UNSCHEDULABLE, note, None)

@@ -375,7 +375,7 @@ def test_pods_without_their_group_are_told_after_a_moment(rig: GangRig) -> None:
     rig.advance(2)
     reason, message = rig.condition("a-0")
     assert reason == "Unschedulable"
-    assert message.startswith("waiting for the PodGroup")
+    assert message == 'waiting for PodGroup "a" to be created'
     assert len(rig.notes("a-0", "FailedScheduling")) == 1
     rig.group("a", 1)
     assert rig.bound() == ["a-0"]
