@@ -7,7 +7,7 @@ from weakref import WeakValueDictionary
 
 import msgspec
 
-from moorage.objects import Affinity, Container, Pod, PodSpec, Toleration
+from moorage.objects import Affinity, Container, Pod, PodSpec, PodStatus, Toleration
 from moorage.values.nodeselector import RequiredNodeAffinity, required_node_affinity
 from moorage.values.podaffinity import NO_TERMS, PodAffinityTerms, pod_affinity_terms
 from moorage.values.ports import HostPort, host_ports
@@ -175,6 +175,8 @@ class PodIndex:
 
     def _class_of(self, pod: Pod, *, on_node: bool) -> PodClass:
         key = _class_key(pod.spec, "" if on_node else pod.spec.node_name)
+        if not on_node and _is_resized(pod):
+            key += _resize_key(pod.status)
         known = self._classes.get(key)
         if known is None:
             known = self._classes[key] = PodClass(pod, self.rules)
@@ -217,6 +219,15 @@ def _class_key(spec: PodSpec, node_name: str) -> bytes:
             spec.host_users,
         )
     )
+
+
+def _resize_key(status: PodStatus) -> bytes:
+    """What a resize in place says of the pod's requests: scores depend on it, too."""
+    told = [
+        (one.name, one.resources, one.allocated_resources)
+        for one in (*status.init_container_statuses, *status.container_statuses)
+    ]
+    return _encode((told, status.resources, status.allocated_resources, status.conditions))
 
 
 def _is_resized(pod: Pod) -> bool:

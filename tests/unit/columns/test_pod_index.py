@@ -77,9 +77,12 @@ def test_affinity_is_compiled_once_for_each_namespace(index: PodIndex) -> None:
 
 def test_a_resize_counts_for_the_pod_alone(index: PodIndex) -> None:
     status = ContainerStatus("main", ResourceRequirements({"cpu": "3"}), {"cpu": "3"})
-    plain, resized = index.info(BASE.build()), index.info(BASE.status(container_statuses=(status,)).build())
-    assert plain.pod_class is resized.pod_class
-    assert (plain.request.amounts["cpu"], resized.request.amounts["cpu"]) == (1000, 3000)
+    plain, changed = BASE.build(), BASE.status(container_statuses=(status,)).build()
+    plain_info, resized = index.info(plain, on_node=True), index.info(changed, on_node=True)
+    assert plain_info.pod_class is resized.pod_class
+    assert (plain_info.request.amounts["cpu"], resized.request.amounts["cpu"]) == (1000, 3000)
+    # One that is still to be scheduled is scored by what its status says.
+    assert index.info(changed).pod_class is not index.info(plain).pod_class
 
 
 def test_when_a_pod_started(index: PodIndex) -> None:

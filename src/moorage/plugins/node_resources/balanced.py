@@ -34,7 +34,8 @@ class NodeResourcesBalancedAllocation:
 
     def pre_score(self, state: CycleState, pod: PodInfo, _nodes: NodeTable, _rows: Rows) -> Status | None:
         """Skip for pods that ask for none of the resources, or all of them would pile up on one node."""
-        asked = pod.pod_class.request.amounts
+        # As kube-scheduler does it, unlike Filter: what a resize in place has come to counts.
+        asked = pod.request.amounts
         demand = Demand(
             self._resources,
             [asked.get(one.name, 0) for one in self._resources],
