@@ -249,5 +249,4 @@ def score_of(claim: ResourceClaim, allocation: Allocation) -> int:
         for index, one in enumerate(request.first_available):
             if f"{request.name}/{one.name}" in taken:
                 score += MOST_ALTERNATIVES - index
-                break
     return score
