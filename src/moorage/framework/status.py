@@ -29,9 +29,11 @@ class Code(enum.IntEnum):
     @property
     def label(self) -> str:
         """The name kube-scheduler gives it in logs, metrics and events."""
-        return "".join(part.capitalize() for part in self.name.split("_"))
+        return _LABELS[self]
 
 
+#: By value; metrics ask for them many times a decision.
+_LABELS = tuple("".join(part.capitalize() for part in code.name.split("_")) for code in Code)
 _REJECTIONS = (Code.UNSCHEDULABLE, Code.UNSCHEDULABLE_AND_UNRESOLVABLE, Code.PENDING)
 
 
