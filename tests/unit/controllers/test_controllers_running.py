@@ -122,7 +122,7 @@ async def test_a_controller_may_be_left_to_somebody_else(tmp_path: Path) -> None
 
 async def test_a_controller_nobody_knows_is_refused(tmp_path: Path) -> None:
     async with Client(ClusterAccess("http://127.0.0.1:1")) as client:
-        with pytest.raises(InputError, match="no controller is called 'cronjob': expected one of deployment, "):
+        with pytest.raises(InputError, match=r"no controller is called 'cronjob'; did you mean job\?"):
             await run_controllers(client, only=["cronjob"])
 
 
