@@ -29,9 +29,12 @@ def kinds_read(name: str, plugin: Any) -> Kinds:
 
 
 def kinds_awaited(name: str, plugin: Any) -> Kinds:
-    """Those of them without which the plugin cannot work: no pod is scheduled before they are known."""
+    """Those without which the plugin cannot work: no pod is scheduled before the API server serves them.
+
+    Kubernetes' own kinds are left out where a version of it does not have them.
+    """
     optional = _listed(name, "may_read", getattr(plugin, "may_read", ()))
-    return tuple(kind for kind in kinds_read(name, plugin) if kind not in optional)
+    return tuple(kind for kind in kinds_read(name, plugin) if kind.PLURAL and kind not in optional)
 
 
 def kinds_written(name: str, plugin: Any) -> dict[type[KubeObject], tuple[str, ...]]:

@@ -63,7 +63,7 @@ class Informer(Generic[T]):
     objects that do not decode; the last good state of such an object stays until it is deleted.
 
     A kind of one's own (`PLURAL`) need not be served, nor one that `may_be_missing` (because other versions of the API
-    server have it): while it is not, there are no objects of it.
+    server have it): while it is not, there are no objects of it; one that `is_awaited` is not synced before it is.
     """
 
     def __init__(
@@ -81,6 +81,7 @@ class Informer(Generic[T]):
         page_size: int = 500,
         inactivity: float = INACTIVITY,
         may_be_missing: bool = False,
+        is_awaited: bool = False,
     ) -> None:
         self.resource = resource or resource_of(kind)
         self.synced = asyncio.Event()
@@ -98,6 +99,7 @@ class Informer(Generic[T]):
             page_size=page_size,
             inactivity=inactivity,
             may_be_missing=may_be_missing or bool(kind.PLURAL),
+            is_awaited=is_awaited,
         )
 
     def get(self, name: str, namespace: str = "") -> T | None:

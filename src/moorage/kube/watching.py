@@ -92,6 +92,8 @@ class Target(Generic[T]):
     may_be_missing: bool = False
     """Whether a server that does not have the collection counts as one where it is empty: custom resources, and kinds
     that only some versions of the server have."""
+    is_awaited: bool = False
+    """Whether such a collection is waited for: it is looked for again, and until then nothing has been listed."""
 
 
 async def watch_stream(client: Client, target: Target[T], query: Query) -> AsyncGenerator[Sequence[Item[T]], None]:
@@ -257,7 +259,7 @@ async def watch_forever(
     """List and watch, whatever happens to the server. Never ends by itself."""
     cursor = cursor or Cursor()
     backoff = backoff or Backoff(FIRST_DELAY, LONGEST_DELAY)
-    is_missing = False
+    is_missing = was_listed = False
     while True:
         try:
             async with aclosing(list_and_watch(client, target, cursor)) as steps:
@@ -269,6 +271,7 @@ async def watch_forever(
                         if is_missing:
                             logger.info("%s: served now", target.path)
                             is_missing = False
+                    was_listed = was_listed or step is Step.LISTED
                     yield step
         except (Gone, BadAnswer) as error:
             logger.info("%s: the watch lost its place, listing again: %s", target.path, error)
@@ -280,9 +283,12 @@ async def watch_forever(
                 cursor.resource_version = ""
                 if not is_missing:
                     is_missing = True
-                    logger.warning("%s: not served here: left out until it is", target.path)
-                    yield Step.LISTING
-                    yield Step.LISTED
+                    if target.is_awaited and not was_listed:
+                        logger.warning("%s: not served here: nothing is scheduled until it is", target.path)
+                    else:
+                        logger.warning("%s: not served here: left out until it is", target.path)
+                        yield Step.LISTING
+                        yield Step.LISTED
             elif told := client.troubles.failed(target.path, error):
                 logger.warning("%s", told)
         asked = failure.retry_after if isinstance(failure, StatusError) else None

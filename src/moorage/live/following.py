@@ -1,7 +1,7 @@
 """Informers for the kinds that the enabled plugins need, feeding the cluster state and the queue."""
 
 import gc
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Any, Final
 
 from moorage.cluster import NodeEvents, ObjectEvents, PodEvents, PodSharing
@@ -55,8 +55,10 @@ class Informers:
         node_events: NodeEvents,
         kinds: Iterable[type[KubeObject]],
         wake: Callable[[], None],
+        awaited: Collection[type[KubeObject]] = (),
         kept: KeptObjects | None = None,
     ) -> None:
+        """Kinds that are `awaited` have to be served; others are left out until they are."""
         whole_pods = kept.pods if kept is not None else None
         whole_nodes = kept.nodes if kept is not None else None
         self.pods = Informer(
@@ -75,7 +77,7 @@ class Informers:
         self.nodes.add_handler(node_events)
         self.all: list[Informer[Any]] = [self.nodes, self.pods]
         for kind in kinds:
-            informer: Informer[Any] = Informer(client, kind, may_be_missing=True)
+            informer: Informer[Any] = Informer(client, kind, may_be_missing=True, is_awaited=kind in awaited)
             informer.add_handler(ObjectEvents(kind, objects, queue))
             self.all.append(informer)
         for informer in self.all:

@@ -11,6 +11,7 @@ from moorage.cluster import needed_kinds
 from moorage.config import Config
 from moorage.extender.asking import Extenders, make_clients
 from moorage.extender.keeping import KeptObjects
+from moorage.framework.kinds import kinds_awaited
 from moorage.framework.registry import Registry
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
@@ -88,6 +89,7 @@ class Scheduler:
             node_events=core.node_events,
             kinds=needed_kinds(self.plugins, core.queue.registered_actions()),
             wake=wakening.wake,
+            awaited={kind for name, plugin in self.plugins for kind in kinds_awaited(name, plugin)},
             kept=kept,
         )
         self.synced = asyncio.Event()

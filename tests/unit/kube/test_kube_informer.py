@@ -285,6 +285,21 @@ async def test_what_only_other_versions_of_the_server_have_is_left_out_with_one_
     assert f"{classes}: served now" in [record.getMessage() for record in caplog.records]
 
 
+async def test_what_is_awaited_is_not_synced_before_it_is_served(
+    api: "FakeApi", client: Client, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watching, "MISSING_DELAY", 0.001)
+    widgets = "/apis/example.org/v1/widgets"
+    informer = Informer(client, Widget, is_awaited=True)
+    async with running(informer):
+        await until(lambda: len(api.asked("WATCH", widgets)) > 5)
+        assert not informer.synced.is_set()
+        assert caplog.messages == [f"{widgets}: not served here: nothing is scheduled until it is"]
+        api.watch(widgets, *streamed(pod("first", 5), version=5))
+        await until(lambda: informer.synced.is_set())
+    assert len(informer) == 1
+
+
 async def test_objects_go_with_the_definition_of_their_kind(
     api: "FakeApi", client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:

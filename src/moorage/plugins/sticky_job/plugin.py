@@ -44,7 +44,9 @@ class StickyJobPlugin:
     """
 
     name: ClassVar[str] = "StickyJob"
-    reads: ClassVar[tuple[type[KubeObject], ...]] = (StickyJob, PriorityClass)
+    reads: ClassVar[tuple[type[KubeObject], ...]] = (PriorityClass,)
+    #: Where the definition is not there, nobody has StickyJobs.
+    may_read: ClassVar[tuple[type[KubeObject], ...]] = (StickyJob,)
     #: More than all that the default plugins can say for another node.
     default_weight: ClassVar[int] = 100
 
