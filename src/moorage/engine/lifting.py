@@ -145,7 +145,7 @@ class NodeScore:
         self.weight = weight
         self.scope: Scope = getattr(plugin, "score_scope", Scope.CLUSTER)
         self.normalize = getattr(plugin, "normalize_scores", None)
-        self._plugin = plugin
+        self.plugin = plugin
         self._one: Callable[..., int] | None = getattr(plugin, "score", None)
         self._many = getattr(plugin, "score_nodes", None)
         #: Whether raw scores below 0 cannot be normalised into the range.
@@ -180,7 +180,7 @@ class NodeScore:
         except BaseException as error:
             raise broken(self.name, "Score", error) from error
         if type(score) is not int and (isinstance(score, bool) or not isinstance(score, int | np.integer)):
-            raise unfit(self.name, self._plugin, "Score", score, f"an integer (for node {node.name})")
+            raise unfit(self.name, self.plugin, "Score", score, f"an integer (for node {node.name})")
         if not self._is_possible(score, score):
             raise OutOfRange(self.name, score)
         return score
@@ -192,7 +192,7 @@ class NodeScore:
             try:
                 return np.array(given, dtype=np.int64)
             except OverflowError:
-                raise wrong(self.name, self._plugin, "Score", f"answered {max(given, key=abs)}: too big") from None
+                raise wrong(self.name, self.plugin, "Score", f"answered {max(given, key=abs)}: too big") from None
         try:
             scores: Scores = self._many(state, pod, nodes, rows)
         except PluginError:
@@ -227,8 +227,8 @@ class NodeScore:
             expected = f"an array of {len(rows)} integers"
             if isinstance(scores, np.ndarray):
                 problem = f"answered {scores.dtype} {scores.shape}; expected {expected}"
-                raise wrong(self.name, self._plugin, point, problem)
-            raise unfit(self.name, self._plugin, point, scores, expected)
+                raise wrong(self.name, self.plugin, point, problem)
+            raise unfit(self.name, self.plugin, point, scores, expected)
 
     def _check(self, scores: Scores) -> None:
         if len(scores) and not (int(scores.min()) >= MIN_SCORE and int(scores.max()) <= MAX_SCORE):

@@ -26,6 +26,12 @@ class CompiledProfile:
         self.post_filters = at("postFilter")
         self.pre_scores = at("preScore")
         self.scores = [NodeScore(one.name, one.plugin, profile.weights[one.name]) for one in at("score")]
+        if timing is not None:
+            for one in self.filters:
+                timing.call_from(one, {"_one": "filter", "_many": "filter_nodes"}, one.plugin)
+            for two in self.scores:
+                names = {"_one": "score", "_many": "score_nodes", "normalize": "normalize_scores"}
+                timing.call_from(two, names, two.plugin)
         self.reserves = at("reserve")
         self.permits = at("permit")
         # What places groups. Whether one is whole is asked of every plugin that has something to say on it.

@@ -1,7 +1,7 @@
 """How long plugins take: whole points in every cycle, single calls in every tenth, as kube-scheduler samples them.
 
-Where nobody measures there is no Timing, and plugins are called as they are. What is kept is no call, and a point is
-counted where some plugin was asked.
+Where nobody measures there is no Timing. In cycles whose calls are not measured plugins are called as they are. What is
+kept is no call. Kept verdicts and scores are brought up to date together: both count as Filter.
 """
 
 import functools
@@ -31,6 +31,9 @@ METHODS: Final[Mapping[str, str]] = {
 }
 
 
+_SUCCESS, _ERROR = Code.SUCCESS.label, Code.ERROR.label
+
+
 class PointObserver(Protocol):
     """Is told what to measure, in seconds."""
 
@@ -44,20 +47,25 @@ class PointObserver(Protocol):
 class Timing:
     """The clock of one profile, and who is told."""
 
-    __slots__ = ("_cycles", "_observer", "_profile", "clock", "is_on")
+    __slots__ = ("_cycles", "_is_on", "_observer", "_places", "_profile", "clock")
 
     def __init__(self, *, profile: str, clock: Callable[[], float], observer: PointObserver) -> None:
         self._profile = profile
         self._observer = observer
         self._cycles = 0
         self.clock = clock
-        #: Whether single calls are measured now.
-        self.is_on = False
+        self._is_on = False
+        #: Where methods of plugins are called from: names, the name, the plain method, the measured one.
+        self._places: list[tuple[dict[str, Any], str, Any, Any]] = []
 
     def begin_cycle(self) -> None:
         """Another cycle begins."""
-        self.is_on = self._cycles % EVERY == 0
+        is_on = self._cycles % EVERY == 0
         self._cycles += 1
+        if is_on is not self._is_on:
+            self._is_on = is_on
+            for names, name, plain, timed in self._places:
+                names[name] = timed if is_on else plain
 
     def ran(self, point: str, label: str, since: float) -> None:
         """The plugins of a point were asked, from then to now."""
@@ -65,21 +73,27 @@ class Timing:
 
     def status(self, point: str, status: Status | None, since: float) -> None:
         """The same, by what they came to."""
-        self.ran(point, Code.SUCCESS.label if status is None else status.code.label, since)
+        self.ran(point, _SUCCESS if status is None else status.code.label, since)
 
     def measured(self, name: str, plugin: Any) -> Any:
-        """The plugin, with its calls measured while they are to be."""
-        return _Measured(self, name, plugin)
+        """The plugin, with its calls measured in the cycles in which they are."""
+        made = _Measured(self, name, plugin)
+        self.call_from(made, {method: method for method in METHODS}, made)
+        return made
+
+    def call_from(self, caller: object, names: Mapping[str, str], plugin: Any) -> None:
+        """The caller keeps methods of a measured plugin under names of its own: attribute -> method."""
+        for attribute, method in names.items():
+            if method in plugin.plain:
+                self._places.append((vars(caller), attribute, plugin.plain[method], plugin.timed[method]))
 
     def wrap(self, name: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
-        """The method, measured while calls are to be."""
+        """The method, measured."""
         clock, observer = self.clock, self._observer
 
         @functools.wraps(method)
         def call(*given: Any) -> Any:
-            if not self.is_on:
-                return method(*given)
-            started, label = clock(), Code.ERROR.label
+            started, label = clock(), _ERROR
             try:
                 answer = method(*given)
                 label = _label(answer)
@@ -91,15 +105,14 @@ class Timing:
 
 
 class _Measured:
-    """A plugin whose methods at the points of the cycle are measured. Everything else is the plugin's own."""
+    """A plugin whose methods at the points of the cycle can be measured. Everything else is the plugin's own."""
 
     def __init__(self, timing: Timing, name: str, plugin: Any) -> None:
         self._plugin = plugin
-        for method, point in METHODS.items():
-            found = getattr(plugin, method, None)
-            # A NormalizeByMax is known for what it is: it is no call.
-            if inspect.isroutine(found):
-                setattr(self, method, timing.wrap(name, point, found))
+        # A NormalizeByMax is known for what it is: it is no call.
+        self.plain = {method: found for method in METHODS if inspect.isroutine(found := getattr(plugin, method, None))}
+        self.timed = {method: timing.wrap(name, METHODS[method], found) for method, found in self.plain.items()}
+        vars(self).update(self.plain)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plugin, name)
@@ -108,4 +121,4 @@ class _Measured:
 def _label(answer: Any) -> str:
     if isinstance(answer, PermitAnswer | PostFilterAnswer):
         answer = answer.status
-    return answer.code.label if isinstance(answer, Status) else Code.SUCCESS.label
+    return answer.code.label if isinstance(answer, Status) else _SUCCESS
