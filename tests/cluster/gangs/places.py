@@ -274,6 +274,7 @@ class Place:
         self.resume()
         for process in self._all():
             process.end()
+        self._process, self._earlier = None, []
 
     def _all(self) -> list[Process]:
         return [*self._earlier, *([self._process] if self._process is not None else [])]

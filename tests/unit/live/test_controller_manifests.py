@@ -45,3 +45,25 @@ def test_the_scheduler_may_read_the_jobs_where_it_needs_them() -> None:
 def test_every_controller_of_our_own_has_a_plugin_that_brings_it() -> None:
     assert {controller for _, controller in COMPANIONS.values()} == set(OF_OUR_OWN)
     assert len(all_definitions()) == len(COMPANIONS)
+
+
+def test_gangs_by_label_bring_their_definition_and_its_controller_with_no_more_rights_than_they_need() -> None:
+    document = default_document("mine")
+    document["profiles"][0]["plugins"] = {
+        "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
+        "queueSort": {"enabled": [{"name": "Coscheduling"}], "disabled": [{"name": "*"}]},
+    }
+    before, after = companions(parse_config(document, known=default_registry().known), Deployment("mine", "tools"))
+    assert [one["metadata"]["name"] for one in before] == ["podgroups.scheduling.x-k8s.io"]
+    roles = {one["metadata"]["name"]: one["rules"] for one in after if one["kind"] == "ClusterRole"}
+    assert roles["mine-controllers"] == [
+        {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups"], "verbs": ["get", "list", "watch"]},
+        {"apiGroups": ["scheduling.x-k8s.io"], "resources": ["podgroups/status"], "verbs": ["patch"]},
+    ]
+    scheduler = next(
+        one for one in manifests(document, default_registry(), Deployment("mine")) if one["kind"] == "ClusterRole"
+    )
+    rules = [(rule["apiGroups"], rule["resources"], rule["verbs"]) for rule in scheduler["rules"]]
+    assert (["scheduling.x-k8s.io"], ["podgroups"], ["get", "list", "watch"]) in rules
+    assert (["scheduling.x-k8s.io"], ["podgroups/status"], ["patch"]) in rules
