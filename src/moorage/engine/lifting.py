@@ -128,8 +128,9 @@ class NodeFilter:
 class OutOfRange(PluginError):
     """A score that cannot be right. It fails an attempt only where the node fits: others are not scored."""
 
-    def __init__(self, plugin: str, score: int) -> None:
+    def __init__(self, plugin: str, score: int, node: str) -> None:
         super().__init__(plugin, "Score", "")
+        self.add_note(f"it is the score of node {node}")
         # kube-scheduler's words: it looks at scores when it weighs them.
         self.args = (
             f'applying score defaultWeights on Score plugins: plugin "{plugin}" returns an invalid score {score}, '
@@ -182,7 +183,7 @@ class NodeScore:
         if type(score) is not int and (isinstance(score, bool) or not isinstance(score, int | np.integer)):
             raise unfit(self.name, self.plugin, "Score", score, f"an integer (for node {node.name})")
         if not self._is_possible(score, score):
-            raise OutOfRange(self.name, score)
+            raise OutOfRange(self.name, score, node.name)
         return score
 
     def many(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
@@ -201,7 +202,7 @@ class NodeScore:
             raise broken(self.name, "Score", error) from error
         self._check_shape(scores, rows, "Score")
         if len(scores) and not self._is_possible(int(np.minimum.reduce(scores)), int(np.maximum.reduce(scores))):
-            self._check(scores)
+            self._check(scores, nodes, rows)
         return scores
 
     def weighted(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Scores:
@@ -213,7 +214,7 @@ class NodeScore:
             except BaseException as error:
                 raise broken(self.name, "NormalizeScore", error) from error
             self._check_shape(scores, rows, "NormalizeScore")
-            self._check(scores)
+            self._check(scores, nodes, rows)
         return scores * self.weight
 
     def _is_possible(self, lowest: int, highest: int) -> bool:
@@ -230,7 +231,7 @@ class NodeScore:
                 raise wrong(self.name, self.plugin, point, problem)
             raise unfit(self.name, self.plugin, point, scores, expected)
 
-    def _check(self, scores: Scores) -> None:
+    def _check(self, scores: Scores, nodes: NodeTable, rows: Rows) -> None:
         if len(scores) and not (int(scores.min()) >= MIN_SCORE and int(scores.max()) <= MAX_SCORE):
             bad = int(np.flatnonzero((scores < MIN_SCORE) | (scores > MAX_SCORE))[0])
-            raise OutOfRange(self.name, int(scores[bad]))
+            raise OutOfRange(self.name, int(scores[bad]), nodes.infos[int(rows[bad])].name)

@@ -41,10 +41,12 @@ class Faults:
             # The API server said no: nobody's mistake, and the pod's own events tell of it.
             _log.info("%s; %s", error, outcome)
             return
+        # Notes say what the message, which is kube-scheduler's in places, has no room for.
+        what = "; ".join((str(error), *getattr(error, "__notes__", ())))
         fault = Fault(error.plugin, error.point, error.where)
         self.counts[fault] += 1
         seen = self.counts[fault]
         if seen == 1:
-            _log.error("%s; %s", error, outcome, exc_info=error.__cause__)
+            _log.error("%s; %s", what, outcome, exc_info=error.__cause__)
         elif seen in _TELL_AGAIN:
-            _log.error("%s; %s (seen %d times)", error, outcome, seen)
+            _log.error("%s; %s (seen %d times)", what, outcome, seen)

@@ -21,6 +21,7 @@ from moorage.framework import (
     unschedulable,
     wait,
 )
+from moorage.framework.faults import Faults
 from moorage.framework.points import Wait
 from moorage.framework.status import Status
 from moorage.testing import Cluster, Scheduler, a_node, a_pod
@@ -189,7 +190,9 @@ def test_what_was_raised_and_where_is_in_the_message() -> None:
 
 @pytest.mark.parametrize("nodes", [NODES, NODES[:2]])
 @pytest.mark.parametrize("scope", [Scope.CLUSTER, Scope.NODE, Scope.NODE_AND_PODS])
-def test_a_score_out_of_range_names_plugin_and_score(scope: Scope, nodes: tuple[Any, ...]) -> None:
+def test_a_score_out_of_range_names_plugin_score_and_node(
+    scope: Scope, nodes: tuple[Any, ...], caplog: pytest.LogCaptureFixture
+) -> None:
     def score(_self: Any, _state: Any, _pod: Any, node: Any) -> int:
         return 1000 if node.name == "n1" else 1
 
@@ -200,6 +203,9 @@ def test_a_score_out_of_range_names_plugin_and_score(scope: Scope, nodes: tuple[
         'applying score defaultWeights on Score plugins: plugin "Broken" returns an invalid score 1000, '
         "it should in the range of [0, 100] after normalizing"
     )
+    assert isinstance(outcome.error, PluginError)
+    Faults().see(outcome.error, "it is tried again")
+    assert caplog.messages == [f"{outcome.message}; it is the score of node n1; it is tried again"]
 
 
 def test_numbers_of_numpy_are_numbers() -> None:
