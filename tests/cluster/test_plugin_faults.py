@@ -26,6 +26,7 @@ MOST_ATTEMPTS: Final = 12
 WATCHED: Final = 5.0
 
 FAILS, KEPT_OUT, BOUND, UNDONE, ALL_WAIT = "fails", "kept out", "bound", "undone", "all wait"
+NO_HELP = "no help"
 WHERE: Final = re.compile(r"\(at cluster/saboteurs\.py:\d+\)")
 
 HEAD: Final = """\
@@ -40,6 +41,8 @@ embedded API server and to a real one, with other pods bound meanwhile; no pod w
 * **kept out**: the pod stays out of the queue, as if the gate were closed, until one of the plugin's events.
 * **bound**: the log tells of it, and the pod goes its way. At QueueSort it stands behind all others in order of
   priority and time; a queueing hint that fails in any way counts as QUEUE.
+* **no help**: a dry run of preemption that breaks makes its node one that does not help; what the pod is told says
+  who broke, and where.
 * **undone**: what the attempt took is given back by all other plugins, and the pod is tried again.
 * **all wait**: a plugin that blocks holds up everything: nobody is decided or bound, the lease is not renewed. After
   5 s of it the log names plugin, method, pod and line, and `moorage_event_loop_blocks_total` counts it; then all goes
@@ -81,18 +84,24 @@ async def test_whatever_a_plugin_does(
     found: dict[tuple[str, str], str] = {}
     wrong = [one for one in misbehaviours() if one[1] != BLOCKS]
     async with world.scheduling(profiles=profiles, plugins=[Saboteur, Wide]) as scheduler:
-        for point, kind, name in wrong:
-            await _ask_for(world, point, kind, name)
-        await asyncio.gather(*(_good(world, number) for number in range(20)))
-        await _nudge(world)
-        await asyncio.sleep(WATCHED)
-        await _good(world, 20)
-        for point, kind, name in wrong:
-            found[point, kind] = await _outcome(world, scheduler, point, name)
+        # Dry runs by themselves: their pods are of those that any pod which goes may help.
+        for is_dry_run in (False, True):
+            some = [one for one in wrong if (one[0] == "RemovePod") is is_dry_run]
+            for point, kind, name in some:
+                await _ask_for(world, point, kind, name)
+            await asyncio.gather(*(_good(world, f"{is_dry_run}-{number}".lower()) for number in range(10)))
+            if not is_dry_run:
+                await _nudge(world)
+            await asyncio.sleep(WATCHED)
+            await _good(world, f"{is_dry_run}-last".lower())
+            for point, kind, name in some:
+                found[point, kind] = await _outcome(world, scheduler, point, name)
+            for pod in await world.pods():
+                await world.delete("Pod", pod["metadata"]["name"])
         for point, kind, name in misbehaviours():
             if kind == BLOCKS:
                 found[point, kind] = await _blocked(world, scheduler, caplog, point, name)
-        await _good(world, 21)
+        await _good(world, "end")
         for pod in await world.pods():
             await world.delete("Pod", pod["metadata"]["name"])
     told = {(fault.plugin, fault.point) for fault in scheduler.core.faults.counts}
@@ -116,7 +125,7 @@ async def _ask_for(world: World, point: str, kind: str, name: str) -> None:
         await world.pod(name, metadata=metadata, cpu="9999" if point == "PostFilter" else "1")
 
 
-async def _good(world: World, number: int) -> None:
+async def _good(world: World, number: str) -> None:
     await world.pod(f"good-{number}")
     await world.bound(f"good-{number}")
 
@@ -161,6 +170,10 @@ async def _outcome(world: World, scheduler: Scheduler, point: str, name: str) ->
         return KEPT_OUT
     refusal = condition(pod, "PodScheduled", "False")
     assert refusal is not None, f"{name} waits without a word"
+    if point == "RemovePod":
+        assert refusal["reason"] == "Unschedulable"
+        assert WHERE.search(refusal["message"]), refusal["message"]
+        return NO_HELP
     if point == "Unreserve":
         assert refusal["message"] == "so that it is undone"
         return UNDONE
@@ -218,7 +231,7 @@ async def test_what_blocks_in_a_worker_thread_holds_up_nobody(world: World) -> N
     async with world.scheduling(profiles=profiles, plugins=[Slow]) as scheduler:
         for name in ("slow", "slow-no", "slow-too"):
             await world.pod(name)
-        await _good(world, 0)
+        await _good(world, "0")
         assert [(await world.get("Pod", name))["spec"].get("nodeName") for name in ("slow", "slow-too")] == [None, None]
         await asyncio.gather(world.bound("slow"), world.bound("slow-too"))
         assert (await world.refused("slow-no"))["message"] == "not today"
