@@ -4,7 +4,7 @@ from moorage.apiserver import status
 from moorage.apiserver.auth import Authenticator
 from moorage.apiserver.history import Item
 from moorage.apiserver.presenting import Presenter
-from moorage.apiserver.registry import Operation, Registry, Resource
+from moorage.apiserver.registry import Operation, ServedKind, ServedKinds
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 
@@ -12,15 +12,15 @@ from moorage.apiserver.responses import Response
 class Answering:
     """What every verb and every subresource needs to answer."""
 
-    def __init__(self, registry: Registry, authenticator: Authenticator) -> None:
+    def __init__(self, registry: ServedKinds, authenticator: Authenticator) -> None:
         self.registry = registry
         self.authenticator = authenticator
 
-    def presenter(self, resource: Resource, request: Request) -> Presenter:
+    def presenter(self, resource: ServedKind, request: Request) -> Presenter:
         """Writes answers in the form the client asked for."""
         return Presenter(self.registry, resource, request.answer, request.query.get("includeObject", ""))
 
-    def operation(self, resource: Resource, target: Target, request: Request) -> Operation:
+    def operation(self, resource: ServedKind, target: Target, request: Request) -> Operation:
         """A write about to happen."""
         return Operation(
             self.registry,
@@ -35,7 +35,7 @@ class Answering:
             warnings=request.warnings,
         )
 
-    def written(self, item: Item, resource: Resource, request: Request, code: int = 200) -> Response:
+    def written(self, item: Item, resource: ServedKind, request: Request, code: int = 200) -> Response:
         """The answer to a write."""
         presenter = self.presenter(resource, request)
         return Response(code, presenter.one(item), presenter.content_type, is_write=True)

@@ -9,7 +9,7 @@ from moorage.apiserver.auth import Authenticator
 from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.kinds import READ_WRITE_VERBS, SUBRESOURCE_VERBS
 from moorage.apiserver.patch.patching import patch_object
-from moorage.apiserver.registry import Operation, Registry, Resource
+from moorage.apiserver.registry import Operation, ServedKind, ServedKinds
 from moorage.apiserver.requests import Request, Target, parse_path
 from moorage.apiserver.responses import Response
 from moorage.apiserver.subresources import REVIEWS, SUBRESOURCES, binding, reviews
@@ -26,12 +26,12 @@ Json = dict[str, Any]
 class Api(Answering):
     """The API, whole: resources, discovery, health."""
 
-    def __init__(self, registry: Registry, authenticator: Authenticator, release: str) -> None:
+    def __init__(self, registry: ServedKinds, authenticator: Authenticator, release: str) -> None:
         super().__init__(registry, authenticator)
         self.discovery = Discovery(registry, release)
 
     def answer(self, request: Request) -> Response | Watch:
-        """Answer a request of an authenticated user. Raises StatusError for everything that fails."""
+        """Answer a request of an authenticated user. Raises Refusal for everything that fails."""
         target = request.target = parse_path(request.path)
         if target is None:
             return self._discover(request)
@@ -40,7 +40,7 @@ class Api(Answering):
             raise status.no_such_path()
         return self.serve(resource, target, request)
 
-    def serve(self, resource: Resource, target: Target, request: Request) -> Response | Watch:
+    def serve(self, resource: ServedKind, target: Target, request: Request) -> Response | Watch:
         """One verb on one resource."""
         kind = resource.kind
         if target.namespace and not kind.is_namespaced:
@@ -54,24 +54,24 @@ class Api(Answering):
             raise status.no_such_path()
         return _VERBS[verb](self, resource, target, request)
 
-    def get(self, resource: Resource, target: Target, request: Request) -> Response:
+    def get(self, resource: ServedKind, target: Target, request: Request) -> Response:
         """One object."""
         presenter = self.presenter(resource, request)
         item = get(resource, target.namespace, target.name, request, self.registry)
         return Response(200, presenter.one(item), presenter.content_type)
 
-    def list(self, resource: Resource, target: Target, request: Request) -> Response:
+    def list(self, resource: ServedKind, target: Target, request: Request) -> Response:
         """Many objects."""
         presenter = self.presenter(resource, request)
         body = list_objects(resource, _namespace(resource, target), request, presenter)
         return Response(200, body, presenter.content_type)
 
-    def watch(self, resource: Resource, target: Target, request: Request) -> Watch:
+    def watch(self, resource: ServedKind, target: Target, request: Request) -> Watch:
         """Changes as they come."""
         presenter = self.presenter(resource, request)
         return Watch(resource, _namespace(resource, target), request, presenter, target.name)
 
-    def create(self, resource: Resource, target: Target, request: Request) -> Response:
+    def create(self, resource: ServedKind, target: Target, request: Request) -> Response:
         """A new object, or a review that stores nothing."""
         operation = self.operation(resource, target, request)
         obj = bodies.read(request.body, request.content_type, operation)
@@ -80,19 +80,19 @@ class Api(Answering):
             return Response(201, media.encode(answer), is_write=True)
         return self.written(create(operation, obj), resource, request, 201)
 
-    def update(self, resource: Resource, target: Target, request: Request) -> Response:
+    def update(self, resource: ServedKind, target: Target, request: Request) -> Response:
         """A whole object in place of the stored one."""
         operation = self.operation(resource, target, request)
         obj = bodies.read(request.body, request.content_type, operation)
         item, is_new = replace(operation, obj)
         return self.written(item, resource, request, 201 if is_new else 200)
 
-    def patch(self, resource: Resource, target: Target, request: Request) -> Response:
+    def patch(self, resource: ServedKind, target: Target, request: Request) -> Response:
         """A part of an object."""
         item, is_new = patch_object(self.operation(resource, target, request), request)
         return self.written(item, resource, request, 201 if is_new else 200)
 
-    def delete(self, resource: Resource, target: Target, request: Request) -> Response:
+    def delete(self, resource: ServedKind, target: Target, request: Request) -> Response:
         """One object goes, or is marked to go."""
         operation = self.operation(resource, target, request)
         options = read_options(request)
@@ -106,7 +106,7 @@ class Api(Answering):
         is_accepted = not is_gone and options.orphan_dependents is False
         return self.written(item, resource, request, 202 if is_accepted else 200)
 
-    def deletecollection(self, resource: Resource, target: Target, request: Request) -> Response:
+    def deletecollection(self, resource: ServedKind, target: Target, request: Request) -> Response:
         """Every selected object goes."""
         operation = self.operation(resource, target, request)
         options = read_options(request)
@@ -133,7 +133,7 @@ class Api(Answering):
         review = REVIEWS.get(name)
         return review(operation, obj) if review else None
 
-    def _subresource(self, resource: Resource, target: Target, request: Request) -> Response:
+    def _subresource(self, resource: ServedKind, target: Target, request: Request) -> Response:
         kind = resource.kind
         if target.subresource not in kind.subresources:
             raise status.no_such_path()
@@ -157,7 +157,7 @@ class Api(Answering):
         return Response(200, body, content_type, headers)
 
 
-def _namespace(resource: Resource, target: Target) -> str | None:
+def _namespace(resource: ServedKind, target: Target) -> str | None:
     """The namespace to look into; None for all of them."""
     if resource.kind.is_namespaced:
         return target.namespace or None
@@ -181,7 +181,7 @@ def _verb(target: Target, request: Request) -> str:
     return "deletecollection" if verb == "delete" and not target.name else verb
 
 
-_VERBS: dict[str, Callable[[Api, Resource, Target, Request], Response | Watch]] = {
+_VERBS: dict[str, Callable[[Api, ServedKind, Target, Request], Response | Watch]] = {
     "get": Api.get,
     "list": Api.list,
     "watch": Api.watch,

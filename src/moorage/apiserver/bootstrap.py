@@ -5,7 +5,7 @@ from typing import Any
 from moorage.apiserver.admission.namespaces import AT_START
 from moorage.apiserver.admission.priority import DESCRIPTIONS, SYSTEM_CLASSES
 from moorage.apiserver.auth import ADMIN_GROUP, User
-from moorage.apiserver.registry import Operation, Registry
+from moorage.apiserver.registry import Operation, ServedKinds
 from moorage.apiserver.verbs.create import create
 
 Json = dict[str, Any]
@@ -13,7 +13,7 @@ Json = dict[str, Any]
 _SERVER = User("system:apiserver", (ADMIN_GROUP,))
 
 
-def bootstrap(registry: Registry) -> None:
+def bootstrap(registry: ServedKinds) -> None:
     """Create what is not there yet."""
     for name in AT_START:
         ensure(registry, "namespaces", "", {"metadata": {"name": name}})
@@ -22,7 +22,7 @@ def bootstrap(registry: Registry) -> None:
         ensure(registry, "priorityclasses", "scheduling.k8s.io", obj)
 
 
-def ensure(registry: Registry, plural: str, group: str, obj: Json) -> None:
+def ensure(registry: ServedKinds, plural: str, group: str, obj: Json) -> None:
     """Create an object unless there is one of its name."""
     resource = registry.resource(plural, group)
     metadata = obj["metadata"]

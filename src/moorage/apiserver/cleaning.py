@@ -8,8 +8,8 @@ from typing import Any
 from moorage.apiserver.auth import ADMIN_GROUP, User
 from moorage.apiserver.crd.definitions import CLEANUP
 from moorage.apiserver.history import Follower, Item
-from moorage.apiserver.registry import Operation, Registry, Resource
-from moorage.apiserver.status import StatusError
+from moorage.apiserver.registry import Operation, ServedKind, ServedKinds
+from moorage.apiserver.status import Refusal
 from moorage.apiserver.subresources.namespaces import finalize
 from moorage.apiserver.verbs.delete import DeleteOptions, delete
 from moorage.apiserver.verbs.update import change
@@ -24,7 +24,7 @@ _PAUSE = 0.2
 class Cleaner(ABC):
     """Follows a resource; runs beside the server until it is cancelled."""
 
-    def __init__(self, registry: Registry, resource: Resource) -> None:
+    def __init__(self, registry: ServedKinds, resource: ServedKind) -> None:
         self.registry = registry
         self.resource = resource
 
@@ -55,7 +55,7 @@ class Cleaner(ABC):
     def clean(self, item: Item) -> bool:
         """Delete what belongs to the object, then let it go. Says whether it is gone."""
 
-    def delete_all(self, resource: Resource, namespace: str | None) -> bool:
+    def delete_all(self, resource: ServedKind, namespace: str | None) -> bool:
         """Delete the objects of a resource. Says whether all are gone."""
         gone = [self._delete(resource, item) for item in list(resource.collection.items(namespace))]
         return all(gone)
@@ -64,11 +64,11 @@ class Cleaner(ABC):
         """A write to an object of the followed resource."""
         return Operation(self.registry, self.resource, "", _CLEANER, name=name)
 
-    def _delete(self, resource: Resource, item: Item) -> bool:
+    def _delete(self, resource: ServedKind, item: Item) -> bool:
         operation = Operation(self.registry, resource, item.namespace, _CLEANER, name=item.name)
         try:
             return delete(operation, _OPTIONS)[1]
-        except StatusError as error:
+        except Refusal as error:
             logger.warning("cleaning up %s %s: %s", resource.kind.resource, item.name, error.message)
             return False
 
@@ -76,7 +76,7 @@ class Cleaner(ABC):
 class NamespaceCleaner(Cleaner):
     """Empties namespaces that are to go."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: ServedKinds) -> None:
         super().__init__(registry, registry.resource("namespaces"))
 
     def is_ending(self, item: Item) -> bool:
@@ -98,7 +98,7 @@ class NamespaceCleaner(Cleaner):
 class DefinitionCleaner(Cleaner):
     """Deletes the objects of custom kinds that are to go."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: ServedKinds) -> None:
         super().__init__(registry, registry.resource("customresourcedefinitions", "apiextensions.k8s.io"))
 
     def is_ending(self, item: Item) -> bool:

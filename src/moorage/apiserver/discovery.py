@@ -7,7 +7,7 @@ from typing import Any
 from moorage.apiserver import media
 from moorage.apiserver.kinds import READ_WRITE_VERBS, SUBRESOURCE_KINDS, SUBRESOURCE_VERBS, Kind
 from moorage.apiserver.openapi import OpenApi
-from moorage.apiserver.registry import Registry
+from moorage.apiserver.registry import ServedKinds
 
 Json = dict[str, Any]
 Found = tuple[bytes, str, dict[str, str]]
@@ -18,7 +18,7 @@ _AGGREGATED = ("v2", "v2beta1")
 class Discovery:
     """Answers the paths that are not resources. Documents are made once for each set of resources."""
 
-    def __init__(self, registry: Registry, release: str) -> None:
+    def __init__(self, registry: ServedKinds, release: str) -> None:
         self.registry = registry
         self.openapi = OpenApi(registry, release)
         self._version = _version(release)

@@ -6,12 +6,12 @@ import msgspec
 
 from moorage.apiserver.durable import Durable, Row
 from moorage.apiserver.history import Item
-from moorage.apiserver.registry import Registry
+from moorage.apiserver.registry import ServedKinds
 
 _DEFINITIONS = "customresourcedefinitions.apiextensions.k8s.io"
 
 
-def load(registry: Registry, durable: Durable, install: Callable[[Item], None]) -> None:
+def load(registry: ServedKinds, durable: Durable, install: Callable[[Item], None]) -> None:
     """Restore every object. `install` serves the kinds of a CustomResourceDefinition, before their objects come."""
     by_collection: dict[str, list[Row]] = {}
     for row in durable.rows():
@@ -24,7 +24,7 @@ def load(registry: Registry, durable: Durable, install: Callable[[Item], None]) 
             _restore(registry, row)
 
 
-def _restore(registry: Registry, row: Row) -> Item:
+def _restore(registry: ServedKinds, row: Row) -> Item:
     name, namespace, key, revision, data = row
     collection = registry.store.collection(name)
     obj = msgspec.json.decode(data)

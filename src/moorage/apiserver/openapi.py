@@ -7,7 +7,7 @@ from typing import Any
 from moorage.apiserver import media, openapi_protobuf, status
 from moorage.apiserver.fields.schema import Field, Type, struct
 from moorage.apiserver.kinds import Kind
-from moorage.apiserver.registry import Registry, Resource
+from moorage.apiserver.registry import ServedKind, ServedKinds
 
 Json = dict[str, Any]
 Found = tuple[bytes, str, dict[str, str]]
@@ -44,7 +44,7 @@ _PATCH_TYPES = (
 class OpenApi:
     """Answers /openapi/v2 and /openapi/v3. Documents are made when first asked for."""
 
-    def __init__(self, registry: Registry, release: str) -> None:
+    def __init__(self, registry: ServedKinds, release: str) -> None:
         self.registry = registry
         self._info = {"title": "Kubernetes", "version": release}
         self._generation = -1
@@ -83,7 +83,7 @@ class OpenApi:
         resources = [r for r in self.registry.resources() if _document_name(r.kind) == name]
         return self._version3(resources) if resources else None
 
-    def _version3(self, resources: list[Resource]) -> Json:
+    def _version3(self, resources: list[ServedKind]) -> Json:
         schemas = _Schemas("#/components/schemas/")
         paths: Json = {}
         for resource in resources:
@@ -132,7 +132,7 @@ class _Schemas:
         self.prefix = prefix
         self.made: dict[str, Json] = {}
 
-    def kind(self, resource: Resource) -> Json:
+    def kind(self, resource: ServedKind) -> Json:
         """The schema of a kind, marked as such."""
         kind = resource.kind
         if resource.custom is not None:

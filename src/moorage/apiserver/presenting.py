@@ -9,8 +9,8 @@ import msgspec
 from moorage.apiserver import media, status
 from moorage.apiserver.history import Item
 from moorage.apiserver.media import Answer
-from moorage.apiserver.registry import Registry, Resource
-from moorage.apiserver.status import StatusError
+from moorage.apiserver.registry import ServedKind, ServedKinds
+from moorage.apiserver.status import Refusal
 from moorage.apiserver.tables.rows import fallback_table, table_columns, table_row
 
 Json = dict[str, Any]
@@ -23,7 +23,7 @@ class Presenter:
 
     `key` tells forms apart: two presenters with equal keys write the same bytes."""
 
-    def __init__(self, registry: Registry, resource: Resource, answer: Answer, include: str = "") -> None:
+    def __init__(self, registry: ServedKinds, resource: ServedKind, answer: Answer, include: str = "") -> None:
         self.registry = registry
         self.resource = resource
         self.answer = answer
@@ -122,7 +122,7 @@ class Presenter:
         }
 
 
-def error_line(error: StatusError) -> bytes:
+def error_line(error: Refusal) -> bytes:
     """The line that ends a watch with a failure."""
     return b'{"type":"ERROR","object":%b}\n' % _encode(error.body())
 

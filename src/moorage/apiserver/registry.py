@@ -79,7 +79,7 @@ class Strategy:
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ServedKind:
     """A served resource: its kind, where its objects are, and how they behave.
 
     `from_stored` and `to_stored` convert between this API version and the stored one, where they differ;
@@ -94,20 +94,20 @@ class Resource:
     table: Table | None = None
     custom: Any = None
 
-    def not_found(self, name: str) -> status.StatusError:
+    def not_found(self, name: str) -> status.Refusal:
         """404 for an object of this resource."""
         return status.not_found(self.kind.plural, self.kind.group, name)
 
-    def conflict(self, name: str, why: str = status.MODIFIED) -> status.StatusError:
+    def conflict(self, name: str, why: str = status.MODIFIED) -> status.Refusal:
         """409 for an object of this resource."""
         return status.conflict(self.kind.plural, self.kind.group, name, why)
 
-    def forbidden(self, name: str, why: str) -> status.StatusError:
+    def forbidden(self, name: str, why: str) -> status.Refusal:
         """403 for an object of this resource."""
         return status.forbidden(self.kind.plural, self.kind.group, name, why)
 
 
-def shape_of(resource: Resource) -> Shape:
+def shape_of(resource: ServedKind) -> Shape:
     """How objects of a resource take part in server-side apply."""
     if resource.custom is not None:
         return ObjectShape(resource.custom.schema)
@@ -115,18 +115,18 @@ def shape_of(resource: Resource) -> Shape:
 
 
 @dataclass(slots=True)
-class Registry:
+class ServedKinds:
     """Every resource by group, version and plural name."""
 
     store: Store
     clock: Clock
     #: Which release's gates are on.
     features: Features = DEFAULT_FEATURES
-    _resources: dict[tuple[str, str, str], Resource] = field(default_factory=dict)
+    _resources: dict[tuple[str, str, str], ServedKind] = field(default_factory=dict)
     #: Counts changes to the set of resources: caches of discovery and OpenAPI compare it.
     generation: int = 0
 
-    def add(self, resource: Resource) -> None:
+    def add(self, resource: ServedKind) -> None:
         """Serve a resource."""
         kind = resource.kind
         self._resources[kind.group, kind.version, kind.plural] = resource
@@ -137,15 +137,15 @@ class Registry:
         self._resources.pop((kind.group, kind.version, kind.plural), None)
         self.generation += 1
 
-    def find(self, group: str, version: str, plural: str) -> Resource | None:
+    def find(self, group: str, version: str, plural: str) -> ServedKind | None:
         """The resource, or None."""
         return self._resources.get((group, version, plural))
 
-    def resource(self, plural: str, group: str = "", version: str = "v1") -> Resource:
+    def resource(self, plural: str, group: str = "", version: str = "v1") -> ServedKind:
         """The resource; KeyError where it is not served."""
         return self._resources[group, version, plural]
 
-    def resources(self) -> tuple[Resource, ...]:
+    def resources(self) -> tuple[ServedKind, ...]:
         """Everything served."""
         return tuple(self._resources.values())
 
@@ -154,8 +154,8 @@ class Registry:
 class Operation:
     """What admission and the verbs know about a write."""
 
-    registry: Registry
-    resource: Resource
+    registry: ServedKinds
+    resource: ServedKind
     namespace: str
     user: User
     name: str = ""
@@ -178,7 +178,7 @@ STORED_AS = {"events.events.k8s.io": "events"}
 
 
 def add_built_in(
-    registry: Registry,
+    registry: ServedKinds,
     strategies: Callable[[Kind], Strategy],
     tables: Callable[[Kind], Table | None],
     conversions: Callable[[Kind], Conversion | None],
@@ -191,4 +191,4 @@ def add_built_in(
         from_stored, to_stored, names = conversions(kind) or (None, None, None)
         if names is None:
             names = collection.field_names
-        registry.add(Resource(kind, collection, strategies(kind), names, from_stored, to_stored, tables(kind)))
+        registry.add(ServedKind(kind, collection, strategies(kind), names, from_stored, to_stored, tables(kind)))

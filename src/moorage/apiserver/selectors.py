@@ -36,7 +36,7 @@ class _LabelParser:
             position = match.end()
         self.position = 0
 
-    def error(self, why: str) -> status.StatusError:
+    def error(self, why: str) -> status.Refusal:
         return status.bad_request(f"unable to parse requirement: {why} in label selector {self.text!r}")
 
     def peek(self) -> str:

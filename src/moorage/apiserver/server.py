@@ -27,10 +27,10 @@ from moorage.apiserver.durable import Durable
 from moorage.apiserver.http1 import Connection, Incoming, Outgoing, Stream
 from moorage.apiserver.loading import load
 from moorage.apiserver.metrics import Metrics
-from moorage.apiserver.registry import Registry, add_built_in
+from moorage.apiserver.registry import ServedKinds, add_built_in
 from moorage.apiserver.requests import Request
 from moorage.apiserver.responses import Response
-from moorage.apiserver.status import StatusError
+from moorage.apiserver.status import Refusal
 from moorage.apiserver.store import Store
 from moorage.apiserver.strategies import strategy_for
 from moorage.apiserver.tables import table_for
@@ -75,7 +75,7 @@ class ApiServer:
         self.durable = _open_storage(self.options.data_dir)
         first = self.durable.first_revision if self.durable else 1
         self.store = Store(history_limit=self.options.history_limit, revision=first)
-        self.registry = Registry(self.store, self.options.clock, self.options.features)
+        self.registry = ServedKinds(self.store, self.options.clock, self.options.features)
         self.authenticator = Authenticator(self.options.clock.now)
         add_built_in(self.registry, strategy_for, table_for, conversion_of)
         self.definitions = Definitions(self.registry)
@@ -217,7 +217,7 @@ class ApiServer:
             if found.is_write and self.durable is not None:
                 return self._settled(found, request, self.store.revision)
             return self._answered(found, request)
-        except StatusError as error:
+        except Refusal as error:
             return self._failed(error, request, incoming)
         except Exception as error:
             logger.exception("%s %s failed", incoming.method, incoming.target)
@@ -273,7 +273,7 @@ class ApiServer:
         assert self.durable is not None
         try:
             await self.durable.settle(revision)
-        except StatusError as error:
+        except Refusal as error:
             return self._failed(error, request, None)
         return self._answered(found, request)
 
@@ -286,7 +286,7 @@ class ApiServer:
         headers += _warnings(request)
         return Outgoing(found.code, found.body, headers)
 
-    def _failed(self, error: StatusError, request: Request | None, incoming: Incoming | None) -> Outgoing:
+    def _failed(self, error: Refusal, request: Request | None, incoming: Incoming | None) -> Outgoing:
         if request is not None:
             self.metrics.count(request, error.code)
         elif incoming is not None:

@@ -21,7 +21,7 @@ class Fault:
         return f"{self.field}: {self.message}" if self.field else self.message
 
 
-class StatusError(MoorageError):
+class Refusal(MoorageError):
     """A request that fails: carries everything a Status object says."""
 
     def __init__(
@@ -77,92 +77,92 @@ def _details(resource: str, group: str, name: str) -> Json:
     return details
 
 
-def not_found(resource: str, group: str, name: str) -> StatusError:
+def not_found(resource: str, group: str, name: str) -> Refusal:
     """404: there is no such object."""
     message = f'{qualified(resource, group)} "{name}" not found'
-    return StatusError(404, "NotFound", message, details=_details(resource, group, name))
+    return Refusal(404, "NotFound", message, details=_details(resource, group, name))
 
 
-def no_such_path() -> StatusError:
+def no_such_path() -> Refusal:
     """404 for a path that serves nothing."""
-    return StatusError(404, "NotFound", "the server could not find the requested resource", details={})
+    return Refusal(404, "NotFound", "the server could not find the requested resource", details={})
 
 
-def already_exists(resource: str, group: str, name: str) -> StatusError:
+def already_exists(resource: str, group: str, name: str) -> Refusal:
     """409 on create."""
     message = f'{qualified(resource, group)} "{name}" already exists'
-    return StatusError(409, "AlreadyExists", message, details=_details(resource, group, name))
+    return Refusal(409, "AlreadyExists", message, details=_details(resource, group, name))
 
 
-def conflict(resource: str, group: str, name: str, why: str) -> StatusError:
+def conflict(resource: str, group: str, name: str, why: str) -> Refusal:
     """409 on anything but create."""
     message = f'Operation cannot be fulfilled on {qualified(resource, group)} "{name}": {why}'
-    return StatusError(409, "Conflict", message, details=_details(resource, group, name))
+    return Refusal(409, "Conflict", message, details=_details(resource, group, name))
 
 
 MODIFIED = "the object has been modified; please apply your changes to the latest version and try again"
 
 
-def forbidden(resource: str, group: str, name: str, why: str, *, cause: Json | None = None) -> StatusError:
+def forbidden(resource: str, group: str, name: str, why: str, *, cause: Json | None = None) -> Refusal:
     """403: understood, and refused."""
     subject = f'{qualified(resource, group)} "{name}"' if name else qualified(resource, group)
     details = _details(resource, group, name)
     if cause:
         details["causes"] = [cause]
-    return StatusError(403, "Forbidden", f"{subject} is forbidden: {why}", details=details)
+    return Refusal(403, "Forbidden", f"{subject} is forbidden: {why}", details=details)
 
 
-def invalid(kind: str, group: str, name: str, faults: Sequence[Fault]) -> StatusError:
+def invalid(kind: str, group: str, name: str, faults: Sequence[Fault]) -> Refusal:
     """422 with a cause for each fault."""
     texts = list(dict.fromkeys(str(fault) for fault in faults))
     summary = texts[0] if len(texts) == 1 else "[" + ", ".join(texts) + "]"
     details = _details(kind, group, name)
     details["causes"] = [{"reason": f.reason, "message": f.message, "field": f.field} for f in faults]
-    return StatusError(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {summary}', details=details)
+    return Refusal(422, "Invalid", f'{qualified(kind, group)} "{name}" is invalid: {summary}', details=details)
 
 
-def bad_request(message: str) -> StatusError:
+def bad_request(message: str) -> Refusal:
     """400: the request itself makes no sense."""
-    return StatusError(400, "BadRequest", message)
+    return Refusal(400, "BadRequest", message)
 
 
-def unauthorized() -> StatusError:
+def unauthorized() -> Refusal:
     """401: nobody we know."""
-    return StatusError(401, "Unauthorized", "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
+    return Refusal(401, "Unauthorized", "Unauthorized", headers={"WWW-Authenticate": "Bearer"})
 
 
-def method_not_allowed() -> StatusError:
+def method_not_allowed() -> Refusal:
     """405: the resource is there, the verb is not."""
     message = "the server does not allow this method on the requested resource"
-    return StatusError(405, "MethodNotAllowed", message, details={})
+    return Refusal(405, "MethodNotAllowed", message, details={})
 
 
-def unsupported_media_type(accepted: Sequence[str]) -> StatusError:
+def unsupported_media_type(accepted: Sequence[str]) -> Refusal:
     """415: we cannot read the body."""
     message = "the body of the request was in an unknown format - accepted media types include: " + ", ".join(accepted)
-    return StatusError(415, "UnsupportedMediaType", message)
+    return Refusal(415, "UnsupportedMediaType", message)
 
 
-def not_acceptable(accepted: Sequence[str]) -> StatusError:
+def not_acceptable(accepted: Sequence[str]) -> Refusal:
     """406: we cannot answer in the format asked for."""
     message = "only the following media types are accepted: " + ", ".join(accepted)
-    return StatusError(406, "NotAcceptable", message)
+    return Refusal(406, "NotAcceptable", message)
 
 
-def expired(message: str) -> StatusError:
+def expired(message: str) -> Refusal:
     """410: the resource version asked for is no longer in the history."""
-    return StatusError(410, "Expired", message)
+    return Refusal(410, "Expired", message)
 
 
-def version_too_large(requested: int, current: int) -> StatusError:
+def version_too_large(requested: int, current: int) -> Refusal:
     """504: a resource version from the future."""
     cause = {"reason": "ResourceVersionTooLarge", "message": "Too large resource version"}
     message = f"Timeout: Too large resource version: {requested}, current: {current}"
     details: Json = {"causes": [cause], "retryAfterSeconds": 1}
-    return StatusError(504, "Timeout", message, details=details, headers={"Retry-After": "1"})
+    return Refusal(504, "Timeout", message, details=details, headers={"Retry-After": "1"})
 
 
-def too_many_requests(message: str, *, retry_after: int, cause: Json | None = None) -> StatusError:
+def too_many_requests(message: str, *, retry_after: int, cause: Json | None = None) -> Refusal:
     """429: come back later."""
     details: Json = {}
     headers: dict[str, str] = {}
@@ -171,10 +171,10 @@ def too_many_requests(message: str, *, retry_after: int, cause: Json | None = No
     if retry_after:
         details["retryAfterSeconds"] = retry_after
         headers["Retry-After"] = str(retry_after)
-    return StatusError(429, "TooManyRequests", message, details=details, headers=headers)
+    return Refusal(429, "TooManyRequests", message, details=details, headers=headers)
 
 
-def internal(message: str) -> StatusError:
+def internal(message: str) -> Refusal:
     """500: our bug."""
     text = f"Internal error occurred: {message}"
-    return StatusError(500, "InternalError", text, details={"causes": [{"message": message}]})
+    return Refusal(500, "InternalError", text, details={"causes": [{"message": message}]})

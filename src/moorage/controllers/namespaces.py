@@ -14,7 +14,7 @@ from moorage.controllers.runtime.discovery import ServedResource, discover
 from moorage.controllers.runtime.writer import BACKGROUND
 from moorage.kube.errors import Conflict, MethodNotAllowed, NotFound
 from moorage.kube.informer import Key
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.objects import KubeObject, Struct
 
 logger = logging.getLogger(__name__)
@@ -82,7 +82,7 @@ class NamespaceController(Controller):
             await self._delete_each(served.resource, waiting)
         return len(found)
 
-    async def _delete_each(self, resource: Resource, items: Sequence[KubeObject]) -> None:
+    async def _delete_each(self, resource: ApiResource, items: Sequence[KubeObject]) -> None:
         for item in items:
             meta = item.metadata
             await self.cluster.writer.delete(resource, meta.name, meta.namespace, propagation=BACKGROUND)

@@ -15,7 +15,7 @@ import msgspec
 
 from moorage.errors import ObjectError
 from moorage.kube.decoding import DELETED, Decoder, T, Unreadable
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import Client
 from moorage.kube.watching import INACTIVITY, Batch, Step, Target, watch_forever
 from moorage.objects import KubeObject
@@ -71,7 +71,7 @@ class Informer(Generic[T]):
         client: Client,
         kind: type[T],
         *,
-        resource: Resource | None = None,
+        resource: ApiResource | None = None,
         namespace: str = "",
         label_selector: str = "",
         field_selector: str = "",

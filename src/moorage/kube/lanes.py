@@ -26,7 +26,7 @@ from moorage.kube.errors import (
     Unreachable,
 )
 from moorage.kube.gate import Gate, Lane, TokenBucket
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import JSON, STRATEGIC_MERGE_PATCH, Client, Query
 
 _Result = TypeVar("_Result")
@@ -169,7 +169,7 @@ class Lanes:
 
     async def delete(
         self,
-        resource: Resource,
+        resource: ApiResource,
         *,
         name: str,
         namespace: str = "",
@@ -197,7 +197,7 @@ class Lanes:
 
     async def patch(
         self,
-        resource: Resource,
+        resource: ApiResource,
         patch: bytes,
         *,
         name: str,

@@ -13,7 +13,7 @@ _leads_elsewhere = re.compile(r"[/%?#\s]|^\.\.?$").search
 
 
 @dataclass(frozen=True, slots=True)
-class Resource:
+class ApiResource:
     """One kind of object as the API serves it."""
 
     kind: str
@@ -55,46 +55,46 @@ _CLAIMS = "resource.k8s.io", "v1"
 _RBAC = "rbac.authorization.k8s.io", "v1"
 
 _TABLE = [
-    Resource("Pod", *_CORE, "pods"),
-    Resource("Node", *_CORE, "nodes", namespaced=False),
-    Resource("Namespace", *_CORE, "namespaces", namespaced=False),
-    Resource("Service", *_CORE, "services"),
-    Resource("ConfigMap", *_CORE, "configmaps"),
-    Resource("Secret", *_CORE, "secrets"),
-    Resource("ServiceAccount", *_CORE, "serviceaccounts"),
-    Resource("ReplicationController", *_CORE, "replicationcontrollers"),
-    Resource("PersistentVolume", *_CORE, "persistentvolumes", namespaced=False),
-    Resource("PersistentVolumeClaim", *_CORE, "persistentvolumeclaims"),
-    Resource("ReplicaSet", *_APPS, "replicasets"),
-    Resource("StatefulSet", *_APPS, "statefulsets"),
-    Resource("Deployment", *_APPS, "deployments"),
-    Resource("DaemonSet", *_APPS, "daemonsets"),
-    Resource("Job", "batch", "v1", "jobs"),
-    Resource("CronJob", "batch", "v1", "cronjobs"),
-    Resource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
-    Resource("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False),
-    Resource("PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups"),
-    Resource("Workload", "scheduling.k8s.io", "v1beta1", "workloads"),
-    Resource("CompositePodGroup", "scheduling.k8s.io", "v1alpha3", "compositepodgroups"),
-    Resource("StorageClass", *_STORAGE, "storageclasses", namespaced=False),
-    Resource("CSINode", *_STORAGE, "csinodes", namespaced=False),
-    Resource("CSIDriver", *_STORAGE, "csidrivers", namespaced=False),
-    Resource("CSIStorageCapacity", *_STORAGE, "csistoragecapacities"),
-    Resource("VolumeAttachment", *_STORAGE, "volumeattachments", namespaced=False),
-    Resource("ResourceClaim", *_CLAIMS, "resourceclaims"),
-    Resource("ResourceClaimTemplate", *_CLAIMS, "resourceclaimtemplates"),
-    Resource("ResourceSlice", *_CLAIMS, "resourceslices", namespaced=False),
-    Resource("DeviceTaintRule", *_CLAIMS, "devicetaintrules", namespaced=False),
-    Resource("DeviceClass", *_CLAIMS, "deviceclasses", namespaced=False),
-    Resource("Lease", "coordination.k8s.io", "v1", "leases"),
-    Resource("Event", "events.k8s.io", "v1", "events"),
-    Resource("Role", *_RBAC, "roles"),
-    Resource("RoleBinding", *_RBAC, "rolebindings"),
-    Resource("ClusterRole", *_RBAC, "clusterroles", namespaced=False),
-    Resource("ClusterRoleBinding", *_RBAC, "clusterrolebindings", namespaced=False),
-    Resource("TokenReview", "authentication.k8s.io", "v1", "tokenreviews", namespaced=False),
-    Resource("SubjectAccessReview", "authorization.k8s.io", "v1", "subjectaccessreviews", namespaced=False),
-    Resource(
+    ApiResource("Pod", *_CORE, "pods"),
+    ApiResource("Node", *_CORE, "nodes", namespaced=False),
+    ApiResource("Namespace", *_CORE, "namespaces", namespaced=False),
+    ApiResource("Service", *_CORE, "services"),
+    ApiResource("ConfigMap", *_CORE, "configmaps"),
+    ApiResource("Secret", *_CORE, "secrets"),
+    ApiResource("ServiceAccount", *_CORE, "serviceaccounts"),
+    ApiResource("ReplicationController", *_CORE, "replicationcontrollers"),
+    ApiResource("PersistentVolume", *_CORE, "persistentvolumes", namespaced=False),
+    ApiResource("PersistentVolumeClaim", *_CORE, "persistentvolumeclaims"),
+    ApiResource("ReplicaSet", *_APPS, "replicasets"),
+    ApiResource("StatefulSet", *_APPS, "statefulsets"),
+    ApiResource("Deployment", *_APPS, "deployments"),
+    ApiResource("DaemonSet", *_APPS, "daemonsets"),
+    ApiResource("Job", "batch", "v1", "jobs"),
+    ApiResource("CronJob", "batch", "v1", "cronjobs"),
+    ApiResource("PodDisruptionBudget", "policy", "v1", "poddisruptionbudgets"),
+    ApiResource("PriorityClass", "scheduling.k8s.io", "v1", "priorityclasses", namespaced=False),
+    ApiResource("PodGroup", "scheduling.k8s.io", "v1beta1", "podgroups"),
+    ApiResource("Workload", "scheduling.k8s.io", "v1beta1", "workloads"),
+    ApiResource("CompositePodGroup", "scheduling.k8s.io", "v1alpha3", "compositepodgroups"),
+    ApiResource("StorageClass", *_STORAGE, "storageclasses", namespaced=False),
+    ApiResource("CSINode", *_STORAGE, "csinodes", namespaced=False),
+    ApiResource("CSIDriver", *_STORAGE, "csidrivers", namespaced=False),
+    ApiResource("CSIStorageCapacity", *_STORAGE, "csistoragecapacities"),
+    ApiResource("VolumeAttachment", *_STORAGE, "volumeattachments", namespaced=False),
+    ApiResource("ResourceClaim", *_CLAIMS, "resourceclaims"),
+    ApiResource("ResourceClaimTemplate", *_CLAIMS, "resourceclaimtemplates"),
+    ApiResource("ResourceSlice", *_CLAIMS, "resourceslices", namespaced=False),
+    ApiResource("DeviceTaintRule", *_CLAIMS, "devicetaintrules", namespaced=False),
+    ApiResource("DeviceClass", *_CLAIMS, "deviceclasses", namespaced=False),
+    ApiResource("Lease", "coordination.k8s.io", "v1", "leases"),
+    ApiResource("Event", "events.k8s.io", "v1", "events"),
+    ApiResource("Role", *_RBAC, "roles"),
+    ApiResource("RoleBinding", *_RBAC, "rolebindings"),
+    ApiResource("ClusterRole", *_RBAC, "clusterroles", namespaced=False),
+    ApiResource("ClusterRoleBinding", *_RBAC, "clusterrolebindings", namespaced=False),
+    ApiResource("TokenReview", "authentication.k8s.io", "v1", "tokenreviews", namespaced=False),
+    ApiResource("SubjectAccessReview", "authorization.k8s.io", "v1", "subjectaccessreviews", namespaced=False),
+    ApiResource(
         "CustomResourceDefinition",
         "apiextensions.k8s.io",
         "v1",
@@ -103,15 +103,15 @@ _TABLE = [
     ),
 ]
 
-RESOURCES: dict[str, Resource] = {resource.kind: resource for resource in _TABLE}
+RESOURCES: dict[str, ApiResource] = {resource.kind: resource for resource in _TABLE}
 
 
-def resource_of(kind: str | type[KubeObject]) -> Resource:
+def resource_of(kind: str | type[KubeObject]) -> ApiResource:
     """The resource of a built-in kind, by the name manifests give it, or of any kind by its class."""
     if not isinstance(kind, str):
         if kind.PLURAL:
             group, _, version = kind.API_VERSION.rpartition("/")
-            return Resource(kind.KIND, group, version, kind.PLURAL, namespaced=kind.NAMESPACED)
+            return ApiResource(kind.KIND, group, version, kind.PLURAL, namespaced=kind.NAMESPACED)
         kind = kind.KIND
     try:
         return RESOURCES[kind]

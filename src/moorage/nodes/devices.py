@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from moorage.kube.errors import AlreadyExists
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import Client
 from moorage.nodes.shapes import NodeShape
 
@@ -68,7 +68,7 @@ async def publish(client: Client, nodes: Sequence[tuple[str, NodeShape]]) -> Non
     await asyncio.gather(*(publish_one(name, shape) for name, shape in with_devices))
 
 
-async def _create(client: Client, resource: Resource, manifest: Json) -> None:
+async def _create(client: Client, resource: ApiResource, manifest: Json) -> None:
     try:
         await client.post(resource.path(), msgspec.json.encode(manifest))
     except AlreadyExists:

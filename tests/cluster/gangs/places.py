@@ -24,7 +24,7 @@ from tools.control_plane.running import run
 
 from moorage.controllers.definitions import POD_GROUPS, ensure_served
 from moorage.kube.access import load_access
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import Client
 
 Json = dict[str, Any]
@@ -40,8 +40,8 @@ GATES = {
 }
 API_VERSIONS = {"1.36": "v1alpha2", "1.37": "v1beta1"}
 VERSION = binaries.version().removeprefix("v").rpartition(".")[0]
-_CRD_GROUPS = Resource("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups")
-_NATIVE_GROUPS = Resource("PodGroup", "scheduling.k8s.io", API_VERSIONS[VERSION], "podgroups")
+_CRD_GROUPS = ApiResource("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups")
+_NATIVE_GROUPS = ApiResource("PodGroup", "scheduling.k8s.io", API_VERSIONS[VERSION], "podgroups")
 _LABEL = "scheduling.x-k8s.io/pod-group"
 _COSCHEDULING_PLUGINS = {
     "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
@@ -66,7 +66,7 @@ class Contestant:
     def is_there(self) -> bool:
         return self.is_ours or bool(self.program)
 
-    def group(self, name: str, needed: int, annotations: Mapping[str, str] | None = None) -> tuple[Resource, Json]:
+    def group(self, name: str, needed: int, annotations: Mapping[str, str] | None = None) -> tuple[ApiResource, Json]:
         """The object that makes a gang of so many."""
         metadata: Json = {"name": name, "annotations": dict(annotations or {})}
         if self.is_native:

@@ -27,7 +27,7 @@ from moorage.engine.engine import default_registry
 from moorage.kube.access import load_access
 from moorage.kube.errors import NotFound
 from moorage.kube.informer import Informer
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import Client
 from moorage.live.clock import Clock
 from moorage.live.scheduler import Scheduler
@@ -35,7 +35,7 @@ from moorage.nodes.running import run_nodes
 from moorage.nodes.shapes import parse_shape
 from moorage.objects import Pod
 
-JOBS = Resource("StickyJob", "example.com", "v1", "stickyjobs")
+JOBS = ApiResource("StickyJob", "example.com", "v1", "stickyjobs")
 WRITES = ("POST", "PUT", "PATCH", "DELETE")
 PATIENCE = 240.0
 TOGETHER = 8
@@ -76,7 +76,7 @@ class Place:
     def __init__(self, world: World, witness: Witness) -> None:
         self.world, self.witness = world, witness
 
-    async def get(self, resource: Resource, namespace: str) -> Tree:
+    async def get(self, resource: ApiResource, namespace: str) -> Tree:
         try:
             found: Tree = json.loads(await self.world.client.get(resource.path(namespace, "db")))
         except NotFound:

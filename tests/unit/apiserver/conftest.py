@@ -15,7 +15,7 @@ from moorage.apiserver.clock import Clock
 from moorage.apiserver.requests import Request
 from moorage.apiserver.responses import Response
 from moorage.apiserver.server import ApiServer, Options
-from moorage.apiserver.status import StatusError
+from moorage.apiserver.status import Refusal
 from moorage.apiserver.verbs.watch import Watch
 
 Json = dict[str, Any]
@@ -55,7 +55,7 @@ class Caller:
         request = self.request(method, path, body, content_type=content_type, accept=accept, **query)
         try:
             found = self.server.api.answer(request)
-        except StatusError as error:
+        except Refusal as error:
             return Answer(error.code, error.body(), request.warnings)
         assert isinstance(found, Response)
         is_json = found.content_type.startswith(JSON)

@@ -18,7 +18,7 @@ from tests.unit.apiserver.victim import Victim
 from moorage.apiserver.durable import Durable
 from moorage.apiserver.history import Item
 from moorage.apiserver.server import ApiServer, Options
-from moorage.apiserver.status import StatusError
+from moorage.apiserver.status import Refusal
 from moorage.errors import InputError
 
 Json = dict[str, Any]
@@ -125,10 +125,10 @@ async def test_a_disk_that_fails_is_reported(tmp_path: Path) -> None:
     item = Item("", "a", 7, "not bytes but a thing no database takes", {}, ())  # type: ignore[arg-type]
     item.data = object()  # type: ignore[assignment]
     durable.record("things", item, deleted=False)
-    with pytest.raises(StatusError) as failed:
+    with pytest.raises(Refusal) as failed:
         await durable.settle(7)
     assert failed.value.code == 500
-    with pytest.raises(StatusError):
+    with pytest.raises(Refusal):
         await durable.settle(8)
     durable.close(8)
 

@@ -14,7 +14,7 @@ from moorage.apiserver.kinds import BUILT_IN, Kind
 from moorage.apiserver.requests import Request
 from moorage.apiserver.responses import Response
 from moorage.apiserver.server import ApiServer, Options
-from moorage.apiserver.status import StatusError
+from moorage.apiserver.status import Refusal
 from moorage.apiserver.verbs.watch import Watch
 
 Json = dict[str, Any]
@@ -155,7 +155,7 @@ class Target:
         request = Request(method, path, query, USER, body, content_type, accept)
         try:
             found = self.server.api.answer(request)
-        except StatusError as error:
+        except Refusal as error:
             json.dumps(error.body())
             # Kubernetes itself has no other answer to a pod under several budgets.
             return 429 if "more than one PodDisruptionBudget" in error.message else error.code

@@ -8,7 +8,7 @@ import pytest
 from moorage.apiserver.patch import json as json_patch
 from moorage.apiserver.patch import merge as merge_patch
 from moorage.apiserver.patch import strategic
-from moorage.apiserver.status import StatusError
+from moorage.apiserver.status import Refusal
 
 Json = dict[str, Any]
 Api = Any
@@ -69,7 +69,7 @@ def test_json_patch(operations: list[Json], expected: Json) -> None:
     ],
 )
 def test_json_patches_that_fail(operations: Any, code: int) -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(Refusal) as refused:
         json_patch.apply({"a": 1, "l": []}, operations)
     assert refused.value.code == code
 
@@ -141,7 +141,7 @@ def test_maps_can_be_replaced_and_deleted() -> None:
     ],
 )
 def test_strategic_patches_that_make_no_sense(patch: Json) -> None:
-    with pytest.raises(StatusError) as refused:
+    with pytest.raises(Refusal) as refused:
         merged(containers(("a", "1")), patch)
     assert refused.value.code == 400
 

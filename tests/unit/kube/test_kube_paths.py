@@ -3,7 +3,7 @@ from typing import ClassVar
 import pytest
 
 from moorage.errors import InputError
-from moorage.kube.paths import RESOURCES, Resource, resource_of
+from moorage.kube.paths import RESOURCES, ApiResource, resource_of
 from moorage.objects import KubeObject, Pod
 
 
@@ -18,7 +18,7 @@ def test_paths_of_core_and_grouped_kinds() -> None:
 
 
 def test_a_custom_resource_is_one_more_resource() -> None:
-    sticky = Resource("StickyJob", "example.org", "v1alpha1", "stickyjobs")
+    sticky = ApiResource("StickyJob", "example.org", "v1alpha1", "stickyjobs")
     assert sticky.path("default", "j") == "/apis/example.org/v1alpha1/namespaces/default/stickyjobs/j"
 
 
@@ -28,7 +28,7 @@ def test_a_class_of_ones_own_says_where_it_is_served() -> None:
         KIND: ClassVar[str] = "StickyJob"
         PLURAL: ClassVar[str] = "stickyjobs"
 
-    assert resource_of(StickyJob) == Resource("StickyJob", "example.org", "v1alpha1", "stickyjobs")
+    assert resource_of(StickyJob) == ApiResource("StickyJob", "example.org", "v1alpha1", "stickyjobs")
     assert resource_of(Pod) == resource_of("Pod")
 
 

@@ -7,7 +7,7 @@ from moorage.apiserver.crd.custom import CustomKind
 from moorage.apiserver.crd.structural import validate_structural
 from moorage.apiserver.history import Change, Follower, Item
 from moorage.apiserver.kinds import Kind
-from moorage.apiserver.registry import Operation, Registry, Resource, Strategy
+from moorage.apiserver.registry import Operation, ServedKind, ServedKinds, Strategy
 from moorage.apiserver.selectors import FieldPaths
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.metadata import dns1035_label, dns_subdomain
@@ -167,7 +167,7 @@ STRATEGY = Strategy(
 class Definitions(Follower):
     """Follows the definitions and serves their kinds, the moment they are stored."""
 
-    def __init__(self, registry: Registry) -> None:
+    def __init__(self, registry: ServedKinds) -> None:
         super().__init__(lambda: None, limit=0)
         self.registry = registry
         self._served: dict[str, list[Kind]] = {}
@@ -197,7 +197,7 @@ class Definitions(Follower):
         for kind in self._served.pop(name, ()):
             self.registry.discard(kind)
 
-    def _resource(self, obj: Json, version: Json, stored: str) -> Resource:
+    def _resource(self, obj: Json, version: Json, stored: str) -> ServedKind:
         spec, custom = obj["spec"], CustomKind(version)
         names, group = spec["names"], spec["group"]
         selectable = tuple(f["jsonPath"].lstrip(".") for f in version.get("selectableFields", ()))
@@ -216,7 +216,7 @@ class Definitions(Follower):
             counts_generations=True,
         )
         is_stored = version["name"] == stored
-        return Resource(
+        return ServedKind(
             kind,
             collection,
             custom.strategy(),

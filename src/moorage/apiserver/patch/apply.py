@@ -101,7 +101,7 @@ def _settle_conflicts(
 _ABSENT = object()
 
 
-def _conflict(conflicts: dict[Manager, Paths]) -> status.StatusError:
+def _conflict(conflicts: dict[Manager, Paths]) -> status.Refusal:
     causes, texts = [], []
     for manager, paths in sorted(conflicts.items(), key=lambda each: each[0].name):
         fields = sorted(path_text(path) for path in paths)
@@ -114,4 +114,4 @@ def _conflict(conflicts: dict[Manager, Paths]) -> status.StatusError:
         ]
     number = f"{len(causes)} conflict{'s' if len(causes) > 1 else ''}"
     message = f"Apply failed with {number}: " + "\n".join(texts)
-    return status.StatusError(409, "Conflict", message, details={"causes": causes})
+    return status.Refusal(409, "Conflict", message, details={"causes": causes})

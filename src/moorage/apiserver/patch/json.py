@@ -15,9 +15,7 @@ def apply(document: Any, operations: Any) -> Any:
             "error decoding patch: json: cannot unmarshal object into Go value of type []handlers.jsonPatchOp"
         )
     if len(operations) > LIMIT:
-        raise status.StatusError(
-            413, "RequestEntityTooLarge", f"The allowed maximum operations in a JSON patch is {LIMIT}"
-        )
+        raise status.Refusal(413, "RequestEntityTooLarge", f"The allowed maximum operations in a JSON patch is {LIMIT}")
     for operation in operations:
         if not isinstance(operation, dict):
             raise status.bad_request("a JSON patch is a list of objects")
@@ -66,9 +64,9 @@ def _pointer(text: Any) -> list[str]:
     return [part.replace("~1", "/").replace("~0", "~") for part in text.split("/")[1:]]
 
 
-def _failed(why: str) -> status.StatusError:
+def _failed(why: str) -> status.Refusal:
     message = f"the server rejected our request due to an error in our request: {why}"
-    return status.StatusError(422, "Invalid", message, details={})
+    return status.Refusal(422, "Invalid", message, details={})
 
 
 def _index(step: str, *, end: int) -> int:

@@ -60,5 +60,5 @@ def editor(request: Request, struct: str) -> Edit:
 
 def _as_object(value: Any) -> Json:
     if not isinstance(value, dict) or not isinstance(value.get("metadata"), dict):
-        raise status.StatusError(422, "Invalid", "the patched object is no object with metadata any more")
+        raise status.Refusal(422, "Invalid", "the patched object is no object with metadata any more")
     return value

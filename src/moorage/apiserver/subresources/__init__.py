@@ -4,7 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 from moorage.apiserver.answering import Answering
-from moorage.apiserver.registry import Operation, Resource
+from moorage.apiserver.registry import Operation, ServedKind
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 from moorage.apiserver.subresources import binding, eviction, logs, namespaces, reviews, scale, tokens
@@ -12,7 +12,7 @@ from moorage.apiserver.subresources import binding, eviction, logs, namespaces, 
 Json = dict[str, Any]
 
 #: Subresources with a handler of their own; the others are the object itself.
-SUBRESOURCES: dict[str, Callable[[Answering, Resource, Target, Request, str], Response]] = {
+SUBRESOURCES: dict[str, Callable[[Answering, ServedKind, Target, Request, str], Response]] = {
     "binding": binding.serve,
     "eviction": eviction.serve,
     "finalize": namespaces.serve,

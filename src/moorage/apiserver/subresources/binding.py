@@ -5,7 +5,7 @@ from typing import Any
 from moorage.apiserver import media, status
 from moorage.apiserver.admission.pods import TOPOLOGY_LABELS
 from moorage.apiserver.answering import Answering
-from moorage.apiserver.registry import Operation, Resource
+from moorage.apiserver.registry import Operation, ServedKind
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 from moorage.apiserver.validation.faults import Faults
@@ -17,7 +17,7 @@ Json = dict[str, Any]
 _CREATED = media.encode({"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201})
 
 
-def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: ServedKind, target: Target, request: Request, _verb: str) -> Response:
     """POST pods/NAME/binding."""
     operation = api.operation(resource, target, request)
     binding = media.read_object(request.body, request.content_type, "core/v1.Binding")
@@ -92,7 +92,7 @@ def _check(operation: Operation, pod: Json, metadata: Json) -> None:
         raise _refused(operation, f"pod {operation.name} has non-empty .spec.schedulingGates")
 
 
-def _refused(operation: Operation, why: str) -> status.StatusError:
+def _refused(operation: Operation, why: str) -> status.Refusal:
     return status.conflict("pods/binding", "", operation.name, why)
 
 

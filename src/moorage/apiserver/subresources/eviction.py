@@ -6,7 +6,7 @@ from moorage.apiserver import media, status
 from moorage.apiserver.answering import Answering
 from moorage.apiserver.fields.conform import Mismatch, conform
 from moorage.apiserver.history import Item
-from moorage.apiserver.registry import Operation, Resource
+from moorage.apiserver.registry import Operation, ServedKind
 from moorage.apiserver.requests import Request, Target, check_dry_run
 from moorage.apiserver.responses import Response
 from moorage.apiserver.validation.rules import is_empty_selector, selector_matches
@@ -18,7 +18,7 @@ Json = dict[str, Any]
 _STRUCT = "policy/v1.Eviction"
 
 
-def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: ServedKind, target: Target, request: Request, _verb: str) -> Response:
     """POST pods/NAME/eviction."""
     operation = api.operation(resource, target, request)
     eviction = media.read_object(request.body, request.content_type, _STRUCT)
@@ -101,7 +101,7 @@ def _is_ready(pod: Json) -> bool:
     return any(c.get("type") == "Ready" and c.get("status") == "True" for c in conditions)
 
 
-def _refuse(budget: Json, why: str, retry_after: int) -> status.StatusError:
+def _refuse(budget: Json, why: str, retry_after: int) -> status.Refusal:
     message = "Cannot evict pod as it would violate the pod's disruption budget."
     cause = {"reason": "DisruptionBudget", "message": why.format(name=budget["metadata"]["name"])}
     return status.too_many_requests(message, retry_after=retry_after, cause=cause)

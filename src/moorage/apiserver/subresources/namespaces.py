@@ -4,7 +4,7 @@ from typing import Any
 
 from moorage.apiserver.answering import Answering
 from moorage.apiserver.history import Item
-from moorage.apiserver.registry import Operation, Resource
+from moorage.apiserver.registry import Operation, ServedKind
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 from moorage.apiserver.verbs import bodies
@@ -14,7 +14,7 @@ from moorage.apiserver.verbs.update import check_place, check_version, find
 Json = dict[str, Any]
 
 
-def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: ServedKind, target: Target, request: Request, _verb: str) -> Response:
     """PUT namespaces/NAME/finalize."""
     operation = api.operation(resource, target, request)
     obj = bodies.read(request.body, request.content_type, operation)

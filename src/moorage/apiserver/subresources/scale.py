@@ -6,7 +6,7 @@ from moorage.apiserver import media, status
 from moorage.apiserver.answering import Answering
 from moorage.apiserver.fields.conform import Mismatch, conform
 from moorage.apiserver.patch.patching import edit_document
-from moorage.apiserver.registry import Operation, Resource
+from moorage.apiserver.registry import Operation, ServedKind
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 from moorage.apiserver.validation.faults import Faults
@@ -21,7 +21,7 @@ _STRUCT = "autoscaling/v1.Scale"
 _BUILT_IN: tuple[Path, Path, Path] = (("spec", "replicas"), ("status", "replicas"), ("spec", "selector"))
 
 
-def serve(api: Answering, resource: Resource, target: Target, request: Request, verb: str) -> Response:
+def serve(api: Answering, resource: ServedKind, target: Target, request: Request, verb: str) -> Response:
     """GET, PUT and PATCH of NAME/scale."""
     operation = api.operation(resource, target, request)
     operation.subresource = ""  # the write goes through the workload's own rules

@@ -7,7 +7,7 @@ from moorage.apiserver import media, status
 from moorage.apiserver.answering import Answering
 from moorage.apiserver.auth import User
 from moorage.apiserver.fields.conform import Mismatch, conform
-from moorage.apiserver.registry import Resource
+from moorage.apiserver.registry import ServedKind
 from moorage.apiserver.requests import Request, Target
 from moorage.apiserver.responses import Response
 from moorage.apiserver.validation.faults import Faults
@@ -19,7 +19,7 @@ _STRUCT = "authentication/v1.TokenRequest"
 _SHORTEST, _DEFAULT = 600, 3600
 
 
-def serve(api: Answering, resource: Resource, target: Target, request: Request, _verb: str) -> Response:
+def serve(api: Answering, resource: ServedKind, target: Target, request: Request, _verb: str) -> Response:
     """POST serviceaccounts/NAME/token."""
     operation = api.operation(resource, target, request)
     account = find(operation).decode()["metadata"]

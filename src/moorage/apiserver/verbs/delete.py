@@ -112,7 +112,7 @@ def _check_preconditions(operation: Operation, options: DeleteOptions, metadata:
         raise _stale(operation, "ResourceVersion", options.resource_version, metadata["resourceVersion"])
 
 
-def _stale(operation: Operation, what: str, wanted: str, found: str) -> status.StatusError:
+def _stale(operation: Operation, what: str, wanted: str, found: str) -> status.Refusal:
     kind = operation.resource.kind
     why = f"the {what} in the precondition ({wanted}) does not match the {what} in record ({found}). "
     why += "The object might have been " + ("deleted and then recreated" if what == "UID" else "modified")

@@ -5,13 +5,13 @@ from itertools import islice
 from moorage.apiserver import status
 from moorage.apiserver.history import Item
 from moorage.apiserver.presenting import Presenter, decode_token, encode_token
-from moorage.apiserver.registry import Registry, Resource
+from moorage.apiserver.registry import ServedKind, ServedKinds
 from moorage.apiserver.requests import Request
 from moorage.apiserver.selectors import FieldTerm, Matcher, parse_fields, parse_labels
 from moorage.apiserver.validation.faults import Faults
 
 
-def get(resource: Resource, namespace: str, name: str, request: Request, registry: Registry) -> Item:
+def get(resource: ServedKind, namespace: str, name: str, request: Request, registry: ServedKinds) -> Item:
     """One object, or 404."""
     check_not_future(request.revision(), registry)
     item = resource.collection.get(namespace, name)
@@ -20,7 +20,7 @@ def get(resource: Resource, namespace: str, name: str, request: Request, registr
     return item
 
 
-def matcher(resource: Resource, request: Request, name: str = "") -> Matcher:
+def matcher(resource: ServedKind, request: Request, name: str = "") -> Matcher:
     """The selectors of a request, and the one name it is about, if any."""
     labels = parse_labels(request.query.get("labelSelector", ""))
     terms = parse_fields(request.query.get("fieldSelector", ""))
@@ -29,13 +29,13 @@ def matcher(resource: Resource, request: Request, name: str = "") -> Matcher:
     return Matcher(labels, terms, resource.field_names)
 
 
-def check_not_future(revision: int | None, registry: Registry) -> None:
+def check_not_future(revision: int | None, registry: ServedKinds) -> None:
     """Refuse a version that the store has not reached."""
     if revision and revision > registry.store.revision:
         raise status.version_too_large(revision, registry.store.revision)
 
 
-def list_objects(resource: Resource, namespace: str | None, request: Request, presenter: Presenter) -> bytes:
+def list_objects(resource: ServedKind, namespace: str | None, request: Request, presenter: Presenter) -> bytes:
     """A list, or one page of it. Pages of one list show one revision."""
     registry = presenter.registry
     limit = request.integer("limit") or 0
@@ -51,7 +51,7 @@ def list_objects(resource: Resource, namespace: str | None, request: Request, pr
     return presenter.objects(islice(selected, limit), revision, token, remaining)
 
 
-def _starting_point(request: Request, registry: Registry) -> tuple[int, tuple[str, str] | None]:
+def _starting_point(request: Request, registry: ServedKinds) -> tuple[int, tuple[str, str] | None]:
     """The revision to show, and the key to go on from."""
     current = registry.store.revision
     _check_match(request)
@@ -82,7 +82,7 @@ def _check_match(request: Request) -> None:
 
 
 def _selected(
-    resource: Resource, namespace: str | None, request: Request, revision: int, registry: Registry
+    resource: ServedKind, namespace: str | None, request: Request, revision: int, registry: ServedKinds
 ) -> list[Item]:
     collection = resource.collection
     selects = matcher(resource, request)

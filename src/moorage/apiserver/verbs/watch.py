@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from moorage.apiserver import status
 from moorage.apiserver.history import Change, Follower, Item, encode
 from moorage.apiserver.presenting import Presenter, error_line
-from moorage.apiserver.registry import Resource
+from moorage.apiserver.registry import ServedKind
 from moorage.apiserver.requests import Request
 from moorage.apiserver.selectors import Matcher
 from moorage.apiserver.validation.faults import Faults
@@ -23,7 +23,7 @@ class Watch:
     """One watch. Made synchronously, so that nothing is missed between the start and the first change."""
 
     def __init__(
-        self, resource: Resource, namespace: str | None, request: Request, presenter: Presenter, name: str = ""
+        self, resource: ServedKind, namespace: str | None, request: Request, presenter: Presenter, name: str = ""
     ) -> None:
         _check_options(request)
         self.presenter = presenter
@@ -33,7 +33,7 @@ class Watch:
         self.seconds = request.integer("timeoutSeconds") or random.uniform(1800, 3600)
         self.history = resource.collection.history
         self.store = resource.collection.store
-        self.failure: status.StatusError | None = None
+        self.failure: status.Refusal | None = None
         self.initial: list[Item] = []
         self.marks_initial_end = False
         self.missed: list[Change] = []
@@ -88,13 +88,13 @@ class Watch:
         lines = [line for change in changes if (line := self._line(change))]
         return _join(lines)
 
-    def _start(self, resource: Resource, request: Request) -> None:
+    def _start(self, resource: ServedKind, request: Request) -> None:
         """Decide what the watcher gets first: the state, or the changes since a revision."""
         revision = request.revision()
         wants_initial = request.query.get("sendInitialEvents", "")
         try:
             check_not_future(revision, self.presenter.registry)
-        except status.StatusError as error:
+        except status.Refusal as error:
             self.failure = error
             return
         if request.flag("sendInitialEvents") or (not revision and not wants_initial):

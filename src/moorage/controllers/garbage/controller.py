@@ -15,7 +15,7 @@ from moorage.controllers.runtime.discovery import discover
 from moorage.controllers.runtime.writer import BACKGROUND, FOREGROUND, ORPHAN
 from moorage.errors import ApiError
 from moorage.kube.errors import NotFound
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 
 logger = logging.getLogger(__name__)
 
@@ -49,8 +49,8 @@ class GarbageCollector(Controller):
     def __init__(self, cluster: Cluster) -> None:
         super().__init__(cluster)
         self._graph = Graph()
-        self._resources: dict[tuple[str, str], Resource] = {}
-        self._followed: set[Resource] = set()
+        self._resources: dict[tuple[str, str], ApiResource] = {}
+        self._followed: set[ApiResource] = set()
         self._is_outdated = asyncio.Event()
 
     async def prepare(self) -> None:
@@ -87,7 +87,7 @@ class GarbageCollector(Controller):
                 self._vanished(item)
         self._followed = wanted
 
-    def _changed(self, resource: Resource, old: Managed | None, new: Managed | None) -> None:
+    def _changed(self, resource: ApiResource, old: Managed | None, new: Managed | None) -> None:
         if resource == _DEFINITIONS:
             self._is_outdated.set()
         if new is not None:
@@ -183,7 +183,7 @@ class GarbageCollector(Controller):
             return False
         return bool(found["metadata"]["uid"] == owner.uid)
 
-    def _other_version(self, owner: OwnerReference) -> Resource | None:
+    def _other_version(self, owner: OwnerReference) -> ApiResource | None:
         group = owner.api_version.rpartition("/")[0]
         return next((each for each in self._resources.values() if (each.group, each.kind) == (group, owner.kind)), None)
 

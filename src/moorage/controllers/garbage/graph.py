@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from moorage.controllers.objects.meta import Managed, ObjectMeta
-from moorage.kube.paths import Resource
+from moorage.kube.paths import ApiResource
 
 FOREGROUND_DELETION = "foregroundDeletion"
 ORPHAN_DEPENDENTS = "orphan"
@@ -14,7 +14,7 @@ ORPHAN_DEPENDENTS = "orphan"
 class Known:
     """An object as it was last seen."""
 
-    resource: Resource
+    resource: ApiResource
     metadata: ObjectMeta
 
     @property
@@ -56,7 +56,7 @@ class Graph:
     def has_dependents(self, uid: str) -> bool:
         return bool(self._dependents.get(uid))
 
-    def put(self, resource: Resource, item: Managed) -> Known:
+    def put(self, resource: ApiResource, item: Managed) -> Known:
         """Note an object as it is now."""
         uid = item.metadata.uid
         old = self._known.get(uid)

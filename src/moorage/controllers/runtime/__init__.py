@@ -29,10 +29,13 @@ from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.election import ElectionSettings, LeadershipLost
 from moorage.kube.errors import AlreadyExists, Conflict, NotFound
 from moorage.kube.informer import Key
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.recorder import NORMAL, WARNING
 from moorage.kube.stamps import parse_time, time_stamp
 from moorage.kube.transport import Client
+
+#: What it was called before.
+Resource = ApiResource
 
 __all__ = [
     "BACKGROUND",
@@ -42,6 +45,7 @@ __all__ = [
     "WARNING",
     "AlreadyExists",
     "ApiError",
+    "ApiResource",
     "Client",
     "Cluster",
     "ClusterAccess",

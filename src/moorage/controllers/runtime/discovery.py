@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import msgspec
 
 from moorage.kube.errors import NotFound, ServerError
-from moorage.kube.paths import Resource
+from moorage.kube.paths import ApiResource
 from moorage.kube.transport import Client
 from moorage.objects import Struct
 
@@ -15,7 +15,7 @@ from moorage.objects import Struct
 class ServedResource:
     """A resource, and what can be done with it."""
 
-    resource: Resource
+    resource: ApiResource
     verbs: frozenset[str]
 
 
@@ -66,6 +66,6 @@ async def _resources(client: Client, path: str) -> _ResourceList:
         return _ResourceList()
 
 
-def _resource(entry: _Entry, group_version: str) -> Resource:
+def _resource(entry: _Entry, group_version: str) -> ApiResource:
     group, _, version = group_version.rpartition("/")
-    return Resource(entry.kind, group, version, entry.name, namespaced=entry.namespaced)
+    return ApiResource(entry.kind, group, version, entry.name, namespaced=entry.namespaced)

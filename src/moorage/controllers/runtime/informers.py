@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from moorage.controllers.objects.meta import Managed
 from moorage.kube.informer import Informer, Key
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import Client
 
 T = TypeVar("T", bound=Managed)
@@ -39,16 +39,16 @@ class Informers:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._informers: dict[Resource, Informer[Any]] = {}
-        self._tasks: dict[Resource, asyncio.Task[None]] = {}
-        self._indexes: dict[tuple[Resource, Callable[..., Any]], Index[Any]] = {}
+        self._informers: dict[ApiResource, Informer[Any]] = {}
+        self._tasks: dict[ApiResource, asyncio.Task[None]] = {}
+        self._indexes: dict[tuple[ApiResource, Callable[..., Any]], Index[Any]] = {}
         self._group: asyncio.TaskGroup | None = None
 
     def of(self, kind: type[T]) -> Informer[T]:
         """The informer of a kind. A kind is read in one way only: the first that asks says in which."""
         return self.following(resource_of(kind), kind)
 
-    def following(self, resource: Resource, kind: type[T]) -> Informer[T]:
+    def following(self, resource: ApiResource, kind: type[T]) -> Informer[T]:
         """The informer of a resource; where nobody follows it yet, its objects are read as `kind`."""
         known: Informer[T] | None = self._informers.get(resource)
         if known is None:
@@ -64,7 +64,7 @@ class Informers:
         informer.add_handler(_Teller(change))
         return informer
 
-    def watch_resource(self, resource: Resource, change: Change[Managed]) -> Informer[Managed]:
+    def watch_resource(self, resource: ApiResource, change: Change[Managed]) -> Informer[Managed]:
         """The same for any resource, of which only the metadata may be known."""
         informer = self.following(resource, Managed)
         informer.add_handler(_Teller(change))
@@ -89,7 +89,7 @@ class Informers:
                 await informer.synced.wait()
             on_synced()
 
-    def unfollow(self, resource: Resource) -> list[Managed]:
+    def unfollow(self, resource: ApiResource) -> list[Managed]:
         """The server has the resource no more. Gives what was known of it, which nobody is told is gone."""
         informer = self._informers.pop(resource, None)
         task = self._tasks.pop(resource, None)

@@ -7,7 +7,7 @@ import msgspec
 from moorage.controllers.objects.meta import Managed, ObjectMeta
 from moorage.errors import ApiError
 from moorage.kube.errors import NotFound, StatusError
-from moorage.kube.paths import Resource, resource_of
+from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import MERGE_PATCH, STRATEGIC_MERGE_PATCH, Client
 
 Json = dict[str, Any]
@@ -21,12 +21,12 @@ class Writer:
     def __init__(self, client: Client) -> None:
         self.client = client
 
-    async def get(self, resource: Resource, name: str, namespace: str = "") -> Json:
+    async def get(self, resource: ApiResource, name: str, namespace: str = "") -> Json:
         """An object as it is now."""
         answer: Json = msgspec.json.decode(await self.client.get(resource.path(namespace, name)))
         return answer
 
-    async def create(self, resource: Resource, body: Json | bytes, namespace: str = "") -> Json:
+    async def create(self, resource: ApiResource, body: Json | bytes, namespace: str = "") -> Json:
         """Create an object; the answer is what has become of it."""
         encoded = body if isinstance(body, bytes) else msgspec.json.encode(body)
         answer: Json = msgspec.json.decode(await self.client.post(resource.path(namespace), encoded))
@@ -44,7 +44,7 @@ class Writer:
 
     async def patch_resource(
         self,
-        resource: Resource,
+        resource: ApiResource,
         meta: ObjectMeta,
         patch: Json,
         *,
@@ -63,7 +63,7 @@ class Writer:
         patched: Json = msgspec.json.decode(answer)
         return patched
 
-    async def remove_finalizer(self, item: Managed, finalizer: str, resource: Resource | None = None) -> None:
+    async def remove_finalizer(self, item: Managed, finalizer: str, resource: ApiResource | None = None) -> None:
         """Let a built-in object go as far as one finalizer is concerned. One that is gone already is let go.
 
         `resource` says where it is served, for an object of which only the metadata is known.
@@ -76,7 +76,7 @@ class Writer:
 
     async def delete(
         self,
-        resource: Resource,
+        resource: ApiResource,
         name: str,
         namespace: str = "",
         *,
