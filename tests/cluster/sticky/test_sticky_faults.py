@@ -303,7 +303,7 @@ def _kubeconfig(url: str) -> Tree:
 
 
 async def is_killed_first(victim: asyncio.subprocess.Process, coming: Coroutine[Any, Any, object]) -> bool:
-    """Wait for one of the two."""
+    """Wait for one of the two. Who comes to be killed late has to be begun again: ask until it comes."""
     done, dead = asyncio.create_task(coming), asyncio.create_task(victim.wait())
     await asyncio.wait([done, dead], return_when=asyncio.FIRST_COMPLETED)
     was_killed = dead.done()
@@ -323,7 +323,7 @@ async def test_a_controller_killed_at_each_write_loses_nothing(place: Place, clu
             for nth, fault in steps():
                 killer.aim(nth, fault)
                 await place.delete_pod(name)
-                if await is_killed_first(killer.victim, place.home(name, but=uid)):
+                while await is_killed_first(killer.victim, place.home(name, but=uid)):
                     killer.victim = await stack.enter_async_context(controllers_process(proxy, tmp_path))
                 node, uid = await place.home(name, but=uid)
                 assert node == home
@@ -354,7 +354,7 @@ async def test_a_scheduler_killed_at_each_write_brings_the_pod_back(
                 killer.aim(nth, fault)
                 await place.delete_pod(world.name)
                 assert killer.victim is not None
-                if await is_killed_first(killer.victim, place.home(world.name, but=uid)):
+                while await is_killed_first(killer.victim, place.home(world.name, but=uid)):
                     await start()
                 node, uid = await place.home(world.name, but=uid)
                 assert node == home
