@@ -7,7 +7,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-WORKERS ?= auto
+# Cluster tests wait more than they compute: one worker more than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
 # Of the control plane that control-plane builds and test-cluster runs on: `make test-cluster VERSION=1.36.4`.
 ifdef VERSION
 export MOORAGE_CONTROL_PLANE_VERSION := $(VERSION)
@@ -38,7 +39,7 @@ demo: $(VENV)/.runtime ## Start a cluster in one process, schedule real workload
 	@$(BIN)/moorage demo
 
 test: $(VENV)/.dev ## The whole suite, on the embedded control plane (no network, no Docker)
-	@$(BIN)/python -m pytest -n $(WORKERS) -q
+	@$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q
 
 check: $(VENV)/.dev ## Format, lint, types, import layers
 	@$(BIN)/ruff format --check .

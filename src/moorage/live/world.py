@@ -91,7 +91,8 @@ class LiveWorld:
         self._extenders = extenders
         self._observer = observer
         self._workers = Workers()
-        self._now = now
+        #: Seconds of the epoch: the clock itself, asked a dozen times a pod.
+        self.now = now
         self.record: Callable[[PodEvent], None] = reporter.record
 
     # Time, and work beside.
@@ -100,10 +101,6 @@ class LiveWorld:
     def cancellation(self) -> type[BaseException]:
         """What a cancelled job is told by."""
         return asyncio.CancelledError
-
-    def now(self) -> float:
-        """Seconds of the epoch."""
-        return self._now()
 
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""

@@ -4,6 +4,7 @@ A scheduler counts a dozen things a pod, thousands of times a second, on one thr
 a counter is a dict, a histogram a list of numbers for each set of label values.
 """
 
+from bisect import bisect_left
 from collections import Counter as Tally
 from collections.abc import Sequence
 
@@ -46,4 +47,6 @@ class Histogram:
         observations = self.values.get(labels)
         if observations is None:
             observations = self.values[labels] = Observations(self.bounds)
-        observations.add(value)
+        # Observations.add, without the call: this is done a dozen times a pod.
+        observations.counts[bisect_left(self.bounds, value)] += 1
+        observations.total += value
