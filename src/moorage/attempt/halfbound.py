@@ -9,7 +9,7 @@ A gang that was whole once and lost members later is none of this: its condition
 """
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -92,17 +92,24 @@ class HalfBoundGangs:
                 self._examine(group, group.min_count)
         return bool(touched)
 
+    @property
+    def is_mending(self) -> bool:
+        """Whether there are gangs whose missing members are due."""
+        return any(True for _ in self._due())
+
     def next(self) -> QueuedGroup | None:
         """Missing members that are to be tried now."""
-        now = self._world.now()
-        for path, part in self._parts.items():
-            if not part.is_told and part.tried + RETRY <= now:
-                root = self._groups.root_of(path)
-                entity = self._queue.pop_group(root.path) if root is not None else None
-                if entity is not None:
-                    part.tried = now
-                    return entity
+        for path, part in self._due():
+            root = self._groups.root_of(path)
+            entity = self._queue.pop_group(root.path) if root is not None else None
+            if entity is not None:
+                part.tried = self._world.now()
+                return entity
         return None
+
+    def _due(self) -> Iterator[tuple[str, _Part]]:
+        now = self._world.now()
+        return ((path, part) for path, part in self._parts.items() if not part.is_told and part.tried + RETRY <= now)
 
     # ------------------------------------------------------------------------------------------------- what is found
 

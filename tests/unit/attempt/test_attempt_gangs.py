@@ -238,6 +238,25 @@ def test_after_a_restart_a_gang_bound_in_part_comes_before_others(rig: GangRig) 
     assert rig.bound("first") == []
 
 
+def test_a_gang_bound_in_part_comes_before_others_though_what_wakes_it_was_put_off(rig: GangRig) -> None:
+    rig.core.queue._puts_off = True  # as in a live process
+    rig.tells = False
+    for number in range(4):
+        rig.node(a_node(f"n{number}").allocatable(cpu="2", pods="110"))
+    rig.group("a", 8)
+    rig.group("other", 4)
+    for number in range(4):
+        rig.pod(rig.member("other", f"other-{number}"))
+    # Those that run are told last: until then the gang has too few members, and waits for a hint.
+    for number in range(8):
+        pod = rig.member("a", f"a-{number}")
+        rig.pod(pod.on(f"n{number % 2}") if number > 4 else pod)
+    rig.tells = True
+    rig.settle()
+    assert len(rig.bound("a")) == 8
+    assert rig.bound("other-0") == []
+
+
 def test_after_a_restart_a_gang_that_cannot_be_mended_is_told(rig: GangRig) -> None:
     rig.tells = False
     for number in range(2):
