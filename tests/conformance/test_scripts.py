@@ -1,4 +1,5 @@
-"""Scripts as kube-scheduler itself played them: which pod was tried when, and which event brought it back."""
+"""Scripts as kube-scheduler itself played them: which pod was tried when, which event brought it back; groups placed
+together, or not at all, and why not."""
 
 import gzip
 import json
@@ -11,13 +12,14 @@ import pytest
 from moorage.cases import outcome
 from moorage.config.gates import features_of
 
-VERSIONS = {"1.36": 100, "1.37": 100}
+#: family and version -> how many there are: pods in the queue; groups through the whole scheduler.
+FAMILIES = {("queue", "1.36"): 100, ("queue", "1.37"): 100, ("podgroup", "1.36"): 60, ("podgroup", "1.37"): 60}
 
 
 @cache
-def recorded(version: str) -> list[dict[str, Any]]:
-    """Every script of a version, with what came of it."""
-    with gzip.open(Path(__file__).parent / f"queue-{version}.jsonl.gz") as lines:
+def recorded(family: str, version: str) -> list[dict[str, Any]]:
+    """Every script of a family in a version, with what came of it."""
+    with gzip.open(Path(__file__).parent / f"{family}-{version}.jsonl.gz") as lines:
         return [json.loads(line) for line in lines]
 
 
@@ -30,10 +32,10 @@ def difference(got: list[dict[str, Any]], want: list[dict[str, Any]]) -> str:
     return "" if json.dumps(got) == json.dumps(want) else "fields that nobody recorded"
 
 
-@pytest.mark.parametrize("version", VERSIONS)
-def test_scripts(version: str) -> None:
-    cases = recorded(version)
-    assert len(cases) == VERSIONS[version]
+@pytest.mark.parametrize(("family", "version"), FAMILIES)
+def test_scripts(family: str, version: str) -> None:
+    cases = recorded(family, version)
+    assert len(cases) == FAMILIES[family, version]
     found = [f"{case['case']['name']}: {text}" for case in cases if (text := _play(case, version))]
     assert not found, "\n".join([f"{len(found)} differences:", *found[:5]])
 
@@ -44,7 +46,7 @@ def _play(record: dict[str, Any], version: str) -> str:
 
 def test_a_difference_is_seen() -> None:
     """The comparison itself can fail, and says where."""
-    want = recorded("1.36")[0]["expect"]
+    want = recorded("queue", "1.36")[0]["expect"]
     index = next(number for number, step in enumerate(want) if step["cycles"])
     got = json.loads(json.dumps(want))
     assert not difference(got, want)
@@ -53,3 +55,13 @@ def test_a_difference_is_seen() -> None:
     got = json.loads(json.dumps(want))
     got[index]["queues"]["gated"] = {"default/a": "SchedulingGates"}
     assert difference(got, want).startswith(f"step {index}, queues")
+
+
+def test_a_difference_of_groups_is_seen() -> None:
+    """Whatever is said of a group counts."""
+    want = recorded("podgroup", "1.37")[0]["expect"]
+    index = next(number for number, step in enumerate(want) if any("groups" in cycle for cycle in step["cycles"]))
+    got = json.loads(json.dumps(want))
+    group = next(cycle["groups"] for cycle in got[index]["cycles"] if "groups" in cycle)
+    next(iter(group.values()))["status"] = "Unknown"
+    assert difference(got, want).startswith(f"step {index}, cycles")
