@@ -1,6 +1,7 @@
 """What waits in the queue, a pod or a group of pods, and what the queue remembers of it between attempts."""
 
 import enum
+from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,7 +21,7 @@ class Place(enum.StrEnum):
 
 
 @dataclass(slots=True, eq=False)
-class QueuedEntity:
+class QueuedEntity(ABC):
     """What waits to be scheduled, or is being scheduled: the unit of order, back-off, hints and gates.
 
     The queue changes it, everybody else reads it. The plugin sets are replaced, never changed, and only while it is in
@@ -59,9 +60,9 @@ class QueuedEntity:
         self.profile = self.pod.spec.scheduler_name
 
     @property
+    @abstractmethod
     def members(self) -> Sequence["QueuedPod"]:
         """The pods that are tried together, in order."""
-        raise NotImplementedError
 
     @property
     def is_gated(self) -> bool:
