@@ -27,7 +27,7 @@ from moorage.engine.engine import default_registry
 from moorage.kube.access import load_access
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import Client
-from moorage.live.clock import Clock
+from moorage.live.process import Clock
 from moorage.live.scheduler import Scheduler
 from moorage.objects import Pod
 

@@ -18,7 +18,7 @@ from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.errors import Forbidden, NotFound
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import MERGE_PATCH, Client
-from moorage.live.clock import Clock
+from moorage.live.process import Clock
 from moorage.live.scheduler import Scheduler
 from moorage.objects import Node, Pod, convert
 

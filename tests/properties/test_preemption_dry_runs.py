@@ -15,10 +15,8 @@ from moorage.config import parse_config
 from moorage.engine import Answers, Cycle, Engine, make_engine
 from moorage.framework.status import Code, Status
 from moorage.objects import KubeObject, Pod, PodDisruptionBudget
-from moorage.plugins.default_preemption.budgets import Budgets
-from moorage.plugins.default_preemption.candidates import Candidate, DryRuns
-from moorage.plugins.default_preemption.importance import by_importance
-from moorage.plugins.default_preemption.rules import PreemptionRules
+from moorage.plugins.default_preemption.budgets import Budgets, PreemptionRules
+from moorage.plugins.default_preemption.candidates import Candidate, DryRuns, by_importance
 
 PARSED = {name: parse_config(document) for name, document in CONFIGS.items()}
 NODE_KINDS = ("one cpu", "room for 2", "zone a", "zone b", "gpus", "ssd", "gpu taint")

@@ -5,8 +5,7 @@ from moorage.apiserver.auth import Authenticator
 from moorage.apiserver.history import Item
 from moorage.apiserver.presenting import Presenter
 from moorage.apiserver.registry import Operation, ServedKind, ServedKinds
-from moorage.apiserver.requests import Request, Target
-from moorage.apiserver.responses import Response
+from moorage.apiserver.requests import Request, Response, Target
 
 
 class Answering:

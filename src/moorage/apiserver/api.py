@@ -10,8 +10,7 @@ from moorage.apiserver.discovery import Discovery
 from moorage.apiserver.kinds import READ_WRITE_VERBS, SUBRESOURCE_VERBS
 from moorage.apiserver.patch.patching import patch_object
 from moorage.apiserver.registry import Operation, ServedKind, ServedKinds
-from moorage.apiserver.requests import Request, Target, parse_path
-from moorage.apiserver.responses import Response
+from moorage.apiserver.requests import Request, Response, Target, parse_path
 from moorage.apiserver.subresources import REVIEWS, SUBRESOURCES, binding, reviews
 from moorage.apiserver.verbs import bodies
 from moorage.apiserver.verbs.create import create

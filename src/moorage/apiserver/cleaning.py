@@ -10,8 +10,7 @@ from moorage.apiserver.crd.definitions import CLEANUP
 from moorage.apiserver.history import Follower, Item
 from moorage.apiserver.registry import Operation, ServedKind, ServedKinds
 from moorage.apiserver.status import Refusal
-from moorage.apiserver.subresources.namespaces import finalize
-from moorage.apiserver.verbs.delete import DeleteOptions, delete
+from moorage.apiserver.verbs.delete import DeleteOptions, delete, finalize
 from moorage.apiserver.verbs.update import change
 
 logger = logging.getLogger(__name__)

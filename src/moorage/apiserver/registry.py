@@ -6,19 +6,20 @@ types in every built-in field (see fields/conform.py) and always have a `metadat
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from moorage.apiserver import status
 from moorage.apiserver.auth import User
-from moorage.apiserver.clock import Clock
 from moorage.apiserver.kinds import BUILT_IN, Kind
 from moorage.apiserver.patch.shapes import Built, ObjectShape, Shape
 from moorage.apiserver.selectors import SELECTABLE, FieldPaths
 from moorage.apiserver.store import Collection, Store
 from moorage.apiserver.validation.faults import Faults
 from moorage.config import DEFAULT_FEATURES, Features
+from moorage.values.time import format_time
 
 Json = dict[str, Any]
 Convert = Callable[[Json], Json]
@@ -31,6 +32,17 @@ Validate = Callable[[Json, Faults], None]
 ValidateUpdate = Callable[[Json, Json, Faults], None]
 #: The cells of a table row, and of the wide columns after them.
 Cells = Callable[[Json, float], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """Wall-clock time from a source of seconds since the epoch. Handed in, so that tests and simulations can set it."""
+
+    now: Callable[[], float] = time.time
+
+    def stamp(self, later: float = 0) -> str:
+        """Now, or so many seconds later, as RFC 3339 with seconds."""
+        return format_time(self.now() + later)
 
 
 @dataclass(frozen=True, slots=True)

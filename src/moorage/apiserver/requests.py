@@ -1,11 +1,11 @@
-"""What a request asks for: the resource from its path, the options from its query."""
+"""Requests and their answers, apart from HTTP: the resource from the path, the options from the query."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from moorage.apiserver import status
 from moorage.apiserver.auth import User
-from moorage.apiserver.media import Answer, negotiate
+from moorage.apiserver.media import JSON, Answer, negotiate
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +103,14 @@ def parse_revision(text: str) -> int | None:
     if not (text.isascii() and text.isdigit() and len(text) < 19):
         raise status.bad_request(f'resourceVersion: Invalid value: "{text}": must be a number')
     return int(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Response:
+    """An answer: its code, bytes, format, headers. `is_write`: to be sent once the change is durable."""
+
+    code: int
+    body: bytes
+    content_type: str = JSON
+    headers: dict[str, str] = field(default_factory=dict)
+    is_write: bool = False

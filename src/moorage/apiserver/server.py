@@ -17,19 +17,16 @@ from urllib.parse import parse_qsl, unquote
 from moorage.apiserver import media, status
 from moorage.apiserver.api import Api
 from moorage.apiserver.auth import ADMIN_GROUP, Authenticator, User
-from moorage.apiserver.bootstrap import bootstrap
+from moorage.apiserver.bootstrap import bootstrap, load
 from moorage.apiserver.certificates import Authority, load_or_create, write_private
 from moorage.apiserver.cleaning import DefinitionCleaner, NamespaceCleaner
-from moorage.apiserver.clock import Clock
 from moorage.apiserver.conversion import conversion_of
 from moorage.apiserver.crd.definitions import Definitions
 from moorage.apiserver.durable import Durable
 from moorage.apiserver.http1 import Connection, Incoming, Outgoing, Stream
-from moorage.apiserver.loading import load
 from moorage.apiserver.metrics import Metrics
-from moorage.apiserver.registry import ServedKinds, add_built_in
-from moorage.apiserver.requests import Request
-from moorage.apiserver.responses import Response
+from moorage.apiserver.registry import Clock, ServedKinds, add_built_in
+from moorage.apiserver.requests import Request, Response
 from moorage.apiserver.status import Refusal
 from moorage.apiserver.store import Store
 from moorage.apiserver.strategies import strategy_for

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from moorage.apiserver.admission import devices, groups, limits, objects, pods, priority, workloads
+from moorage.apiserver.admission import groups, limits, namespaces, objects, pods, priority
 from moorage.apiserver.crd import definitions
 from moorage.apiserver.defaults import objects as object_defaults
 from moorage.apiserver.defaults import pods as pod_defaults
@@ -71,8 +71,8 @@ STRATEGIES: dict[str, Strategy] = {
     "podtemplates": Strategy(defaults=(workload_defaults.default_podtemplate,)),
     "namespaces": Strategy(
         defaults=(object_defaults.default_namespace,),
-        on_create=(objects.start_namespace,),
-        on_update=(objects.keep_namespace_spec,),
+        on_create=(namespaces.start_namespace,),
+        on_update=(namespaces.keep_namespace_spec,),
         validate_name=metadata.dns_label,
     ),
     "nodes": Strategy(
@@ -142,8 +142,8 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "statefulsets.apps": Strategy(
         defaults=(workload_defaults.default_statefulset,),
-        on_create=(objects.start_stateful_replicas, workloads.settle_max_unavailable),
-        on_update=(workloads.settle_max_unavailable,),
+        on_create=(objects.start_stateful_replicas, objects.settle_max_unavailable),
+        on_update=(objects.settle_max_unavailable,),
         validate=(workload_rules.validate_statefulset,),
         validate_status=(workload_rules.validate_counts,),
         validate_update=(workload_rules.validate_statefulset_update,),
@@ -216,13 +216,13 @@ STRATEGIES: dict[str, Strategy] = {
     ),
     "deviceclasses.resource.k8s.io": Strategy(validate=(device_rules.validate_deviceclass,)),
     "resourceslices.resource.k8s.io": Strategy(
-        on_create=(devices.date_taints,),
-        on_update=(devices.date_taints,),
+        on_create=(objects.date_taints,),
+        on_update=(objects.date_taints,),
         validate=(device_rules.validate_slice,),
         validate_update=(device_rules.validate_slice_update,),
     ),
     "devicetaintrules.resource.k8s.io": Strategy(
-        on_create=(devices.date_rule,), on_update=(devices.date_rule,), validate=(device_rules.validate_taintrule,)
+        on_create=(objects.date_rule,), on_update=(objects.date_rule,), validate=(device_rules.validate_taintrule,)
     ),
     definitions.DEFINITIONS: definitions.STRATEGY,
     "roles.rbac.authorization.k8s.io": _ROLE,

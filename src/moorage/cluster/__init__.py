@@ -14,11 +14,10 @@ Pure: nothing here waits or reaches outside. A host feeds it what informers tell
 """
 
 from moorage.cluster.invariants import find_faults
-from moorage.cluster.kinds import needed_kinds
 from moorage.cluster.nodes import NodeEvents
 from moorage.cluster.others import ObjectEvents
 from moorage.cluster.pods import PodEvents
-from moorage.cluster.registrations import profile_hints
+from moorage.cluster.registrations import needed_kinds, profile_hints
 from moorage.cluster.sharing import PodSharing
 from moorage.cluster.state import ClusterState
 

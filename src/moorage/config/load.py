@@ -22,9 +22,9 @@ from moorage.config.types import (
     LeaderElection,
     PluginConfig,
     ProfileSection,
+    convert_hint,
 )
 from moorage.config.validation import validate
-from moorage.config.versions import convert_hint
 from moorage.errors import InputError
 from moorage.values import yaml
 

@@ -11,8 +11,7 @@ from moorage.config.fields import ConfigErrors, Fault, shown
 from moorage.config.load import parse_config
 from moorage.config.oldplugins import ProfileConversion
 from moorage.config.policy import Conversion, convert_policy
-from moorage.config.types import API_VERSION, KIND
-from moorage.config.versions import OLD_VERSIONS, POLICY, old_version
+from moorage.config.types import API_VERSION, KIND, OLD_VERSIONS, POLICY, old_version
 from moorage.errors import InputError
 from moorage.values import yaml
 

@@ -10,8 +10,7 @@ from moorage.config.decode import UNKNOWN_FIELD, decode_section
 from moorage.config.fields import ConfigErrors, Fault, shown
 from moorage.config.load import parse_config
 from moorage.config.points import EXTENSION_POINTS, IN_TREE_POINTS
-from moorage.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND, Extender
-from moorage.config.versions import POLICY
+from moorage.config.types import API_VERSION, DEFAULT_SCHEDULER_NAME, KIND, POLICY, Extender
 from moorage.errors import InputError
 from moorage.values import yaml
 from moorage.values.duration import Duration

@@ -3,9 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from moorage.controllers.amounts import scaled
-from moorage.controllers.conditions import as_json, with_condition
-from moorage.controllers.objects.meta import Condition, OwnerReference
+from moorage.controllers.objects.meta import Condition, OwnerReference, as_json, with_condition
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import (
     BudgetStatus,
@@ -13,17 +11,17 @@ from moorage.controllers.objects.workloads import (
     PodDisruptionBudget,
     ReplicaSet,
     StatefulSet,
+    scaled,
 )
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.freshness import Freshness
+from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.expectations import Freshness
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import namespace_of
 from moorage.errors import InputError
 from moorage.kube.informer import Key
 from moorage.kube.recorder import WARNING
-from moorage.kube.stamps import parse_time
 from moorage.values.selector import compile_selector
+from moorage.values.time import time_of
 
 Json = dict[str, Any]
 
@@ -92,7 +90,7 @@ class DisruptionController(Controller):
             conditions=_with_verdict(budget, self.cluster.now(), allowed > 0),
         )
         await self._write(budget, status)
-        ends = [parse_time(since) for since in disrupted.values()]
+        ends = [time_of(since) for since in disrupted.values()]
         waits = [at + EVICTION_SECONDS - self.cluster.clock() for at in ends if at is not None]
         return max(1.0, min(waits)) if waits else None
 
@@ -103,7 +101,7 @@ class DisruptionController(Controller):
         return {
             name: since
             for name, since in budget.status.disrupted_pods.items()
-            if name in there and (parse_time(since) or 0.0) + EVICTION_SECONDS > now
+            if name in there and (time_of(since) or 0.0) + EVICTION_SECONDS > now
         }
 
     def _wanted(self, budget: PodDisruptionBudget, pods: Sequence[Pod]) -> tuple[int, int]:

@@ -8,8 +8,7 @@ from typing import Any
 import msgspec
 
 from moorage.controllers.objects.meta import Namespace
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.discovery import ServedResource, discover
 from moorage.controllers.runtime.writer import BACKGROUND
 from moorage.kube.errors import Conflict, MethodNotAllowed, NotFound

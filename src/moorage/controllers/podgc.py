@@ -1,11 +1,9 @@
 """Pods whose node is gone: nobody is left who could end them."""
 
-from moorage.controllers.conditions import as_json, with_condition
-from moorage.controllers.objects.meta import Condition
+from moorage.controllers.objects.meta import Condition, as_json, with_condition
 from moorage.controllers.objects.nodes import Node
 from moorage.controllers.objects.pods import Pod, node_of
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.errors import NotFound
 from moorage.kube.informer import Key

@@ -8,12 +8,10 @@ from typing import Any
 
 import msgspec
 
-from moorage.controllers.conditions import as_json, with_condition, without_condition
-from moorage.controllers.objects.meta import Condition
+from moorage.controllers.objects.meta import Condition, as_json, with_condition, without_condition
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import ReplicaSet, ReplicaSetStatus
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import claim, controller_uids, orphanages
 from moorage.controllers.runtime.podwork import BURST, PodWork, pod_of

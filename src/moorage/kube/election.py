@@ -27,8 +27,8 @@ import msgspec
 from moorage.errors import ApiError, InputError
 from moorage.kube.errors import BadAnswer, Conflict, NotFound
 from moorage.kube.paths import resource_of
-from moorage.kube.stamps import micro_time
 from moorage.kube.transport import Client
+from moorage.values.time import format_micro_time
 
 logger = logging.getLogger(__name__)
 
@@ -201,7 +201,7 @@ class LeaderElector:
             "apiVersion": _LEASES.api_version,
             "kind": _LEASES.kind,
             "metadata": {"name": self.settings.name, "namespace": self.settings.namespace},
-            "spec": self._spec(acquired=micro_time(), transitions=0),
+            "spec": self._spec(acquired=format_micro_time(time.time()), transitions=0),
         }
         try:
             answer = await self._client.post(self._path(), msgspec.json.encode(lease))
@@ -215,9 +215,10 @@ class LeaderElector:
         old = _spec_of(lease)
         transitions = old.get("leaseTransitions") or 0
         if old.get("holderIdentity") == self.settings.identity:
-            acquired = old.get("acquireTime") or micro_time()
+            acquired = old.get("acquireTime") or format_micro_time(time.time())
         else:
-            acquired, transitions = micro_time(), transitions + 1 if transitions < _MOST_TRANSITIONS else 0
+            acquired = format_micro_time(time.time())
+            transitions = transitions + 1 if transitions < _MOST_TRANSITIONS else 0
         new = {**lease, "spec": {**old, **self._spec(acquired=acquired, transitions=transitions)}}
         answer = await self._client.put(self._path(self.settings.name), msgspec.json.encode(new))
         self._won(_decode(answer), started)
@@ -235,7 +236,7 @@ class LeaderElector:
         if lease is None or remaining <= 0:
             return
         old = _spec_of(lease)
-        now = micro_time()
+        now = format_micro_time(time.time())
         spec = {**old, "holderIdentity": "", "leaseDurationSeconds": 1, "renewTime": now, "acquireTime": now}
         try:
             async with asyncio.timeout(min(remaining, _RELEASING)):
@@ -249,7 +250,7 @@ class LeaderElector:
             "holderIdentity": self.settings.identity,
             "leaseDurationSeconds": ceil(self.settings.lease_duration),
             "acquireTime": acquired,
-            "renewTime": micro_time(),
+            "renewTime": format_micro_time(time.time()),
             "leaseTransitions": transitions,
         }
 

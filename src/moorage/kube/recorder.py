@@ -22,9 +22,9 @@ from moorage.kube.errors import NotFound
 from moorage.kube.gate import Lane, TokenBucket
 from moorage.kube.lanes import Lanes
 from moorage.kube.paths import resource_of
-from moorage.kube.stamps import micro_time
 from moorage.kube.transport import MERGE_PATCH
 from moorage.objects import ObjectReference
+from moorage.values.time import format_micro_time
 
 logger = logging.getLogger(__name__)
 
@@ -126,7 +126,7 @@ class EventRecorder:
         series = self._series.get(key)
         if series is not None and now - series.seen_at < SERIES_LIFETIME:
             series.count += 1
-            series.seen_at, series.last_observed = now, micro_time()
+            series.seen_at, series.last_observed = now, format_micro_time(time.time())
             self._series.move_to_end(key)
             self._repeated[series.name] = series
             return
@@ -163,7 +163,7 @@ class EventRecorder:
         self._stamp = max(self._stamp + 1, time.time_ns())
         name = f"{regarding.name[:236]}.{self._stamp:x}"
         namespace = regarding.namespace or "default"
-        now = micro_time()
+        now = format_micro_time(time.time())
         body: dict[str, Any] = {
             "apiVersion": _EVENTS.api_version,
             "kind": _EVENTS.kind,

@@ -12,8 +12,8 @@ from moorage.columns.nominations import Nominations
 from moorage.config import DEFAULT_FEATURES, Config, Features, LeaderElection, parse_config
 from moorage.engine import make_engine
 from moorage.errors import InputError
-from moorage.framework.kinds import kinds_written
 from moorage.framework.profile import Profile
+from moorage.framework.registrations import kinds_written
 from moorage.framework.registry import Registry
 from moorage.kube.paths import resource_of
 from moorage.objects import KubeObject

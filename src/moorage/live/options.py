@@ -9,6 +9,10 @@ import msgspec
 
 from moorage.attempt.inquiries import MOST_ASKING
 from moorage.config import DEFAULT_FEATURES, Config, Features, LeaderElection, default_config, load_config
+from moorage.config.decode import decode_configuration
+from moorage.config.defaults import with_defaults
+from moorage.config.types import API_VERSION, KIND, KubeSchedulerConfiguration
+from moorage.config.view import plain
 from moorage.engine.engine import default_registry
 from moorage.errors import InputError
 from moorage.extender.asking import make_clients
@@ -16,7 +20,7 @@ from moorage.extender.client import DEFAULT_BREAKER
 from moorage.framework.registry import Registry
 from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.election import ElectionSettings
-from moorage.live.configz import complete_document
+from moorage.values import yaml
 
 ALWAYS_ALLOWED: Final = ("/healthz", "/readyz", "/livez")
 
@@ -121,3 +125,12 @@ def _load(text: bytes | None, path: Path | None, registry: Registry, features: F
 def _with_flags(config: Config, fields: dict[str, Any]) -> Config:
     election: LeaderElection = msgspec.structs.replace(config.leader_election, **fields)
     return msgspec.structs.replace(config, leader_election=election)
+
+
+def complete_document(
+    text: bytes | None, leader_election: LeaderElection, features: Features = DEFAULT_FEATURES
+) -> dict[str, Any]:
+    """A KubeSchedulerConfiguration with every default written out. The text must have been found without fault."""
+    written = KubeSchedulerConfiguration() if text is None else decode_configuration(yaml.load(text), [])
+    complete = msgspec.structs.replace(with_defaults(written, features), leader_election=leader_election)
+    return {"apiVersion": API_VERSION, "kind": KIND, **plain(complete)}

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import signal
+import time
 from collections.abc import Callable, Coroutine
 from functools import partial
 from random import SystemRandom
@@ -14,7 +15,6 @@ from moorage.kube.election import LeaderElector
 from moorage.kube.process import together
 from moorage.kube.reviews import Reviewer
 from moorage.kube.transport import Client
-from moorage.live.clock import Clock
 from moorage.live.endpoint import Endpoint
 from moorage.live.health import Health
 from moorage.live.measuring import add_gauges
@@ -121,3 +121,14 @@ def _health(scheduler: Scheduler, elector: LeaderElector | None, stopping: async
 
 def _log_leader(identity: str) -> None:
     logger.info("the leader is %s", identity)
+
+
+class Clock:
+    """Starts at wall time and advances steadily, whatever happens to the machine's wall clock afterwards."""
+
+    def __init__(self) -> None:
+        self._offset = time.time() - time.monotonic()
+
+    def __call__(self) -> float:
+        """Seconds of the epoch."""
+        return self._offset + time.monotonic()

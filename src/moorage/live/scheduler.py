@@ -11,7 +11,7 @@ from moorage.cluster import needed_kinds
 from moorage.config import Config
 from moorage.extender.asking import Extenders, make_clients
 from moorage.extender.keeping import KeptObjects
-from moorage.framework.kinds import kinds_awaited
+from moorage.framework.registrations import kinds_awaited
 from moorage.framework.registry import Registry
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes

@@ -6,6 +6,7 @@ cut to a rate; where that makes them rarer, the leases say so in their duration.
 
 import asyncio
 import logging
+import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from math import ceil
@@ -15,10 +16,10 @@ import msgspec
 from moorage.errors import ApiError
 from moorage.kube.errors import AlreadyExists, NotFound
 from moorage.kube.paths import resource_of
-from moorage.kube.stamps import micro_time
 from moorage.kube.transport import MERGE_PATCH, Client
 from moorage.nodes.objects import HollowNode
 from moorage.nodes.registration import ready_status
+from moorage.values.time import format_micro_time
 
 logger = logging.getLogger(__name__)
 
@@ -101,7 +102,7 @@ class Heartbeats:
         if name not in self._leased:
             await self._create_lease(name)
             return
-        spec = {"renewTime": micro_time(), "leaseDurationSeconds": self._duration()}
+        spec = {"renewTime": format_micro_time(time.time()), "leaseDurationSeconds": self._duration()}
         try:
             await self._client.patch(
                 _LEASES.path(LEASE_NAMESPACE, name), msgspec.json.encode({"spec": spec}), content_type=MERGE_PATCH
@@ -121,7 +122,7 @@ class Heartbeats:
             "spec": {
                 "holderIdentity": name,
                 "leaseDurationSeconds": self._duration(),
-                "renewTime": micro_time(),
+                "renewTime": format_micro_time(time.time()),
             },
         }
         try:

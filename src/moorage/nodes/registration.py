@@ -12,10 +12,10 @@ from moorage.config import DEFAULT_FEATURES
 from moorage.errors import InputError
 from moorage.kube.errors import AlreadyExists
 from moorage.kube.paths import resource_of
-from moorage.kube.stamps import time_stamp
 from moorage.kube.transport import Client
 from moorage.nodes.objects import HOLLOW, MARK
 from moorage.nodes.shapes import NodeShape
+from moorage.values.time import format_time
 
 Json = dict[str, Any]
 
@@ -53,7 +53,7 @@ def node_manifests(shapes: Sequence[NodeShape], now: float) -> list[Json]:
 
 def ready_status(name: str, address: str, now: float) -> Json:
     """The status of a node whose kubelet is well, but for what it has to offer."""
-    stamp = time_stamp(now)
+    stamp = format_time(now)
     return {
         "conditions": [
             {

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from moorage.kube.stamps import parse_time
 from moorage.nodes.admission import Share
 from moorage.nodes.instructions import SILENT, Instructions
 from moorage.nodes.objects import HostedPod
+from moorage.values.time import time_of
 
 
 class State(Enum):
@@ -67,13 +67,13 @@ def recalled(pod: HostedPod, share: Share, now: float) -> Run | None:
     state = _PHASES.get(status.phase)
     if state is None:
         return None
-    begun = parse_time(status.start_time) or now
+    begun = time_of(status.start_time) or now
     run = Run(pod, pod.spec.node_name, state, share, admitted_at=begun, changed_at=begun, started_at=begun)
     run.ip = status.pod_ip
     for container in status.container_statuses[:1]:
         run.restarts = container.restart_count
         if container.state.running is not None:
-            run.started_at = run.changed_at = parse_time(container.state.running.started_at) or begun
+            run.started_at = run.changed_at = time_of(container.state.running.started_at) or begun
         elif container.state.waiting is not None and state is State.RUNNING:
             run.state, run.changed_at = State.BACKING_OFF, now
     return run

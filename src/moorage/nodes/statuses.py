@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.kube.stamps import time_stamp
 from moorage.nodes.objects import HostedPod
 from moorage.nodes.runs import Run, State
 from moorage.objects import Container
+from moorage.values.time import format_time
 
 Json = dict[str, Any]
 
@@ -26,7 +26,7 @@ def pod_status(run: Run, host_ip: str) -> Json:
     """The status of a pod, to be merged into what others have written of it (conditions by their type)."""
     status: Json = {
         "phase": _PHASES[run.state],
-        "startTime": time_stamp(run.admitted_at),
+        "startTime": format_time(run.admitted_at),
         "hostIP": host_ip,
         "hostIPs": [{"ip": host_ip}],
     }
@@ -68,7 +68,7 @@ def _conditions(run: Run) -> list[Json]:
         status = "True" if holds else "False"
         before = known.get(kind)
         since = before.last_transition_time if before is not None and before.status == status else ""
-        stamp = since or time_stamp(run.changed_at)
+        stamp = since or format_time(run.changed_at)
         conditions.append({"type": kind, "status": status, "lastTransitionTime": stamp, **why})
     return conditions
 
@@ -121,8 +121,8 @@ def _init_container_status(container: Container, run: Run) -> Json:
         return _container_status(container, run, _state(run))
     if run.state is State.STARTING:
         return {**_container_status(container, run, _state(run)), "restartCount": 0}
-    ended = {"exitCode": 0, "reason": "Completed", "startedAt": time_stamp(run.admitted_at)}
-    state = {"terminated": {**ended, "finishedAt": time_stamp(run.admitted_at)}}
+    ended = {"exitCode": 0, "reason": "Completed", "startedAt": format_time(run.admitted_at)}
+    state = {"terminated": {**ended, "finishedAt": format_time(run.admitted_at)}}
     return {**_container_status(container, run, state), "ready": True, "restartCount": 0, "lastState": {}}
 
 
@@ -131,7 +131,7 @@ def _state(run: Run) -> Json:
         case State.STARTING:
             return {"waiting": {"reason": "ContainerCreating"}}
         case State.RUNNING:
-            return {"running": {"startedAt": time_stamp(run.started_at)}}
+            return {"running": {"startedAt": format_time(run.started_at)}}
         case State.BACKING_OFF:
             message = f"back-off {run.back_off:.0f}s restarting failed container"
             return {"waiting": {"reason": "CrashLoopBackOff", "message": message}}
@@ -144,6 +144,6 @@ def _terminated(run: Run) -> Json:
     return {
         "exitCode": run.exit_code,
         "reason": "Error" if run.exit_code else "Completed",
-        "startedAt": time_stamp(run.started_at or run.admitted_at),
-        "finishedAt": time_stamp(ended_at),
+        "startedAt": format_time(run.started_at or run.admitted_at),
+        "finishedAt": format_time(ended_at),
     }

@@ -43,7 +43,6 @@ from moorage.objects.coordination import (
     Lease,
     LeaseSpec,
 )
-from moorage.objects.custom import Untyped, custom_kind
 from moorage.objects.decoding import (
     KINDS,
     convert,
@@ -83,6 +82,8 @@ from moorage.objects.meta import (
     OwnerReference,
     Quantities,
     Struct,
+    Untyped,
+    custom_kind,
 )
 from moorage.objects.node import (
     ContainerImage,

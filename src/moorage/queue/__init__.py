@@ -5,11 +5,10 @@ the pods they may help through an index, never by a walk over the queue.
 """
 
 from moorage.queue.asking import Stop, never
-from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import node_events, pod_events
 from moorage.queue.groups import Group
 from moorage.queue.hints import ALL_EVENTS, EXTENDER, HintObserver, PreEnqueueFunction, ProfileHints
-from moorage.queue.moves import event_label
+from moorage.queue.moves import QueueCounts, event_label
 from moorage.queue.queue import SchedulingQueue
 from moorage.queue.record import Place, QueuedEntity, QueuedGroup, QueuedPod
 

@@ -7,8 +7,8 @@ from moorage.columns import PodInfo
 from moorage.config.points import IN_TREE_POINTS
 from moorage.framework.answers import broken, verdict
 from moorage.framework.faults import Faults
-from moorage.queue.counts import QueueCounts
 from moorage.queue.hints import PreEnqueueFunction, ProfileHints
+from moorage.queue.moves import QueueCounts
 from moorage.queue.record import QueuedEntity, QueuedGroup, QueuedPod
 
 _POINT: Final = "PreEnqueue"

@@ -1,9 +1,12 @@
-"""Why pods move between the queues: the special events, and the names events have in metrics and logs."""
+"""Why pods move between the queues: the special events, the names events have in metrics and logs, the counts."""
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.objects import KubeObject
+from moorage.queue.record import Place, QueuedEntity
 
 #: Reasons that are no cluster events.
 SCHEDULE_ATTEMPT_FAILURE: Final = "ScheduleAttemptFailure"
@@ -45,3 +48,28 @@ _LABELS: dict[tuple[Resource, Action], str] = {
     for resource in Resource
     for name, action in Action.__members__.items()
 }
+
+
+class QueueCounts:
+    """Running totals; hosts read them when metrics are collected."""
+
+    def __init__(self) -> None:
+        #: queue_incoming_pods_total: (queue, event label) -> pods that ever entered.
+        self.incoming: Counter[tuple[str, str]] = Counter()
+        #: unschedulable_pods: (plugin, profile) -> pods in the queue that the plugin rejected.
+        self.unschedulable: Counter[tuple[str, str]] = Counter()
+
+    def entered(self, place: Place, label: str) -> None:
+        """A pod entered one of the queues. Gated pods count as unschedulable."""
+        self.incoming["unschedulable" if place is Place.GATED else place, label] += 1
+
+    def rejected(self, profile: str, plugins: Iterable[str]) -> None:
+        """Plugins rejected a pod that is in the queue."""
+        for plugin in plugins:
+            self.unschedulable[plugin, profile] += 1
+
+    def left(self, queued: QueuedEntity) -> None:
+        """What plugins had rejected left the queue."""
+        for member in queued.members:
+            for plugin in member.rejecting_plugins:
+                self.unschedulable[plugin, member.profile] -= 1

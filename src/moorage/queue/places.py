@@ -4,9 +4,9 @@ from collections.abc import Callable
 
 from moorage.queue.active import ActiveQueue
 from moorage.queue.backoff import BackoffQueue
-from moorage.queue.counts import QueueCounts
 from moorage.queue.gating import Gates
 from moorage.queue.hints import Requeue
+from moorage.queue.moves import QueueCounts
 from moorage.queue.record import Place, QueuedEntity, QueuedGroup, QueuedPod
 from moorage.queue.unschedulable import UnschedulablePods
 

@@ -17,7 +17,6 @@ from moorage.objects import KubeObject
 from moorage.queue.active import ActiveQueue, QueueOrder
 from moorage.queue.asking import Asking, Stop, never
 from moorage.queue.backoff import BackoffQueue
-from moorage.queue.counts import QueueCounts
 from moorage.queue.deriving import pod_events, pod_resources
 from moorage.queue.gating import Gates, ObserveGates, TellGate
 from moorage.queue.groups import Group, Groups, native_path
@@ -30,6 +29,7 @@ from moorage.queue.moves import (
     SCHEDULE_ATTEMPT_FAILURE,
     UNSCHEDULABLE_TIMEOUT,
     ObjectEvent,
+    QueueCounts,
     event_label,
 )
 from moorage.queue.places import Places

@@ -27,9 +27,9 @@ from moorage.framework.points import Scope
 from moorage.framework.registry import Registry, plugin_name
 from moorage.framework.status import Code, Status
 from moorage.objects import KubeObject, Node, Pod
-from moorage.testing.items import Item, built
 from moorage.testing.nodes import NodeBuilder, a_node
 from moorage.testing.pods import PodBuilder, a_pod
+from moorage.testing.serving import Item, built
 from moorage.testing.touching import Picture, compare, picture
 
 #: What clusters are drawn from where the caller names nothing of its own.

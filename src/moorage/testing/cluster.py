@@ -12,14 +12,14 @@ from moorage.config.gates import DEFAULT_VERSION
 from moorage.engine import Engine, make_engine
 from moorage.engine.engine import default_registry
 from moorage.errors import PluginError
-from moorage.framework.kinds import kinds_read
+from moorage.framework.registrations import kinds_read
 from moorage.framework.registry import Registry, plugin_name
 from moorage.framework.status import Status
 from moorage.objects import KubeObject, Node, Pod
 from moorage.testing.decided import Decided
-from moorage.testing.items import Item, as_read, built, built_pod
 from moorage.testing.pods import PodBuilder
 from moorage.testing.running import Run
+from moorage.testing.serving import Item, as_read, built, built_pod
 from moorage.testing.touching import compare, culprits, picture
 
 Plugin = TypeVar("Plugin")

@@ -11,11 +11,10 @@ from moorage.attempt.virtual import VirtualTime
 from moorage.cluster import ObjectEvents
 from moorage.cluster.invariants import sum_faults
 from moorage.config import Config
-from moorage.framework.kinds import kinds_read
+from moorage.framework.registrations import kinds_read
 from moorage.framework.registry import Registry, plugin_name
 from moorage.objects import KubeObject, Node, Pod
-from moorage.testing.items import Item, as_read, built
-from moorage.testing.serving import Objects
+from moorage.testing.serving import Item, Objects, as_read, built
 from moorage.testing.touching import Touched, culprits
 
 #: A whole second, as every clock of a test starts at.

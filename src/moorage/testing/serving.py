@@ -1,6 +1,6 @@
 """The objects of a small cluster, and an API server's answers to what is written there."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import msgspec
@@ -18,7 +18,9 @@ from moorage.attempt.scripted import (
     agree,
 )
 from moorage.framework.writes import Bound, BoundElsewhere, Conflict, Done, Gone, Refused
-from moorage.objects import KubeObject, Pod, convert
+from moorage.objects import KINDS, KubeObject, Pod, Untyped, convert, convert_object, custom_kind
+from moorage.testing.nodes import NodeBuilder
+from moorage.testing.pods import PodBuilder
 from moorage.testing.touching import compare
 from moorage.values.merging import merge_patch
 
@@ -156,3 +158,33 @@ def _merged_status(pod: Pod, patch: dict[str, Any]) -> Any:
     if merged.get("nominatedNodeName", "") is None:
         merged["nominatedNodeName"] = ""
     return convert(merged, type(pod.status))
+
+
+#: A builder, an API struct, or a manifest as parsed from YAML.
+Item = NodeBuilder | PodBuilder | KubeObject | Mapping[str, Any]
+
+
+def built(item: Item) -> KubeObject:
+    """The object it stands for. A manifest that names no apiVersion and kind raises ObjectError."""
+    if isinstance(item, NodeBuilder | PodBuilder):
+        return item.build()
+    if isinstance(item, KubeObject):
+        return item
+    version, kind = item.get("apiVersion"), item.get("kind")
+    if version and kind and kind not in KINDS:
+        return convert(item, custom_kind(version, kind))
+    return convert_object(item)
+
+
+def as_read(item: KubeObject, kinds: Iterable[type[KubeObject]]) -> KubeObject:
+    """An object of a kind that plugins have a class of their own for, in that class."""
+    if isinstance(item, Untyped):
+        for kind in kinds:
+            if (kind.API_VERSION, kind.KIND) == (item.API_VERSION, item.KIND) and not isinstance(item, kind):
+                return convert(msgspec.to_builtins(item), kind)
+    return item
+
+
+def built_pod(pod: PodBuilder | Pod) -> Pod:
+    """The pod it stands for."""
+    return pod.build() if isinstance(pod, PodBuilder) else pod

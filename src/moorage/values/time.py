@@ -16,6 +16,19 @@ def parse_time(text: str) -> float:
     return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
+def time_of(text: str) -> float | None:
+    """The same for whom anything else is no time at all."""
+    try:
+        return parse_time(text)
+    except InputError:
+        return None
+
+
 def format_time(seconds: float) -> str:
-    """The RFC 3339 time of so many seconds since the epoch, to the second."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    """The RFC 3339 time of so many seconds since the epoch, to the second: `Time`."""
+    return datetime.fromtimestamp(int(seconds), UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def format_micro_time(seconds: float) -> str:
+    """The same with microseconds: `MicroTime`, of leases and events."""
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")

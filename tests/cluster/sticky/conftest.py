@@ -20,7 +20,7 @@ from moorage.controllers.running import run_controllers
 from moorage.engine.engine import default_registry
 from moorage.kube.access import load_access
 from moorage.kube.transport import Client
-from moorage.live.clock import Clock
+from moorage.live.process import Clock
 from moorage.live.scheduler import Scheduler
 from moorage.nodes.running import run_nodes
 from moorage.nodes.shapes import parse_shape

@@ -29,7 +29,7 @@ from moorage.kube.errors import NotFound
 from moorage.kube.informer import Informer
 from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import Client
-from moorage.live.clock import Clock
+from moorage.live.process import Clock
 from moorage.live.scheduler import Scheduler
 from moorage.nodes.running import run_nodes
 from moorage.nodes.shapes import parse_shape

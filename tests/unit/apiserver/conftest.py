@@ -11,9 +11,8 @@ import pytest
 
 from moorage.apiserver.auth import User
 from moorage.apiserver.bootstrap import bootstrap
-from moorage.apiserver.clock import Clock
-from moorage.apiserver.requests import Request
-from moorage.apiserver.responses import Response
+from moorage.apiserver.registry import Clock
+from moorage.apiserver.requests import Request, Response
 from moorage.apiserver.server import ApiServer, Options
 from moorage.apiserver.status import Refusal
 from moorage.apiserver.verbs.watch import Watch

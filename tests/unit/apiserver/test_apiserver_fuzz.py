@@ -11,8 +11,7 @@ from moorage.apiserver.auth import User
 from moorage.apiserver.bootstrap import bootstrap
 from moorage.apiserver.fields.schema import Type, struct
 from moorage.apiserver.kinds import BUILT_IN, Kind
-from moorage.apiserver.requests import Request
-from moorage.apiserver.responses import Response
+from moorage.apiserver.requests import Request, Response
 from moorage.apiserver.server import ApiServer, Options
 from moorage.apiserver.status import Refusal
 from moorage.apiserver.verbs.watch import Watch

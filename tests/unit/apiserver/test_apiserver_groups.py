@@ -7,7 +7,7 @@ import pytest
 from tests.unit.apiserver.conftest import PODS, Caller, Time
 
 from moorage.apiserver.bootstrap import bootstrap
-from moorage.apiserver.clock import Clock
+from moorage.apiserver.registry import Clock
 from moorage.apiserver.server import ApiServer, Options
 from moorage.config.gates import features_of
 

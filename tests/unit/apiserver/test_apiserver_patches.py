@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from moorage.apiserver.patch import json as json_patch
-from moorage.apiserver.patch import merge as merge_patch
 from moorage.apiserver.patch import strategic
 from moorage.apiserver.status import Refusal
+from moorage.values.merging import merge_patch
 
 Json = dict[str, Any]
 Api = Any
@@ -33,7 +33,7 @@ APPLY = "application/apply-patch+yaml"
     ],
 )
 def test_merge_patch(original: Json, patch: Json, expected: Json) -> None:
-    assert merge_patch.merge(original, patch) == expected
+    assert merge_patch(original, patch) == expected
 
 
 @pytest.mark.parametrize(

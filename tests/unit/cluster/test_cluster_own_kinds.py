@@ -26,7 +26,7 @@ from moorage.framework import (
     unschedulable,
 )
 from moorage.framework.handle import Handle
-from moorage.framework.kinds import kinds_awaited, kinds_read, kinds_written
+from moorage.framework.registrations import kinds_awaited, kinds_read, kinds_written
 from moorage.objects import CSINode, Node, Pod, PodGroup, PodGroupAlpha, StorageClass, convert
 from moorage.plugins import PrioritySort
 from moorage.queue import Place, ProfileHints, SchedulingQueue

@@ -2,13 +2,10 @@
 
 import pytest
 
-from moorage.controllers.amounts import scaled
-from moorage.controllers.conditions import with_condition
 from moorage.controllers.garbage.graph import Graph
-from moorage.controllers.objects.meta import Condition, Managed
-from moorage.controllers.objects.workloads import IntOrPercent
-from moorage.controllers.runtime.expectations import PATIENCE, Expectations
-from moorage.controllers.runtime.freshness import Freshness
+from moorage.controllers.objects.meta import Condition, Managed, with_condition
+from moorage.controllers.objects.workloads import IntOrPercent, scaled
+from moorage.controllers.runtime.expectations import PATIENCE, Expectations, Freshness
 from moorage.kube.paths import resource_of
 from moorage.objects import convert
 

@@ -10,10 +10,10 @@ from moorage.controllers.objects.stickyjobs import StickyJob, StickyJobStatus
 from moorage.controllers.stickyjobs import statuses
 from moorage.controllers.stickyjobs.runs import End, end_of, has_run, seconds_run
 from moorage.controllers.stickyjobs.statuses import Told
-from moorage.kube.stamps import parse_time
 from moorage.objects import convert
+from moorage.values.time import time_of
 
-NOW = parse_time("2030-01-01T00:10:00Z") or 0.0
+NOW = time_of("2030-01-01T00:10:00Z") or 0.0
 POD_SPEC: dict[str, Any] = {"containers": [{"name": "main"}]}
 GOING = {"deletionTimestamp": "2030-01-01T00:01:30Z", "deletionGracePeriodSeconds": 30}
 

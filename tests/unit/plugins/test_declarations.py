@@ -7,7 +7,7 @@ from moorage.config.defaults import default_plugins
 from moorage.config.gates import features_of
 from moorage.config.points import IN_TREE_POINTS, POINTS_BY_FEATURE
 from moorage.framework.declaration import declared
-from moorage.framework.kinds import kinds_read, kinds_written
+from moorage.framework.registrations import kinds_read, kinds_written
 from moorage.plugins import DEFAULT_PLUGINS
 
 DECLARED = {declaration.name: declaration for declaration in map(declared, DEFAULT_PLUGINS)}

@@ -21,10 +21,8 @@ from moorage.objects import (
     PodDisruptionBudgetStatus,
 )
 from moorage.plugins import DefaultPreemption
-from moorage.plugins.default_preemption.budgets import Budgets
-from moorage.plugins.default_preemption.candidates import Candidate, cheapest
-from moorage.plugins.default_preemption.importance import by_importance
-from moorage.plugins.default_preemption.rules import PreemptionRules
+from moorage.plugins.default_preemption.budgets import Budgets, PreemptionRules
+from moorage.plugins.default_preemption.candidates import Candidate, by_importance, cheapest
 from moorage.testing import Cluster, Decided, PodBuilder, a_node, a_pod
 
 EARLY, LATE = "2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"

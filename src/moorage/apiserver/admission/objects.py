@@ -1,7 +1,7 @@
-"""What the server sets on other kinds: namespaces, claims, services, jobs."""
+"""What the server sets on other kinds: claims, services, jobs, stateful sets, devices."""
 
 import ipaddress
-from typing import Any
+from typing import Any, Final
 
 from moorage.apiserver.registry import Operation
 
@@ -11,18 +11,6 @@ _DEFAULT_CLASS = "storageclass.kubernetes.io/is-default-class"
 _TEMPLATE_GENERATION = "deprecated.daemonset.template.generation"
 _SERVICE_RANGE = ipaddress.ip_network("10.0.0.0/16")
 _NODE_PORTS = range(30000, 32768)
-
-
-def start_namespace(_: Operation, obj: Json) -> None:
-    """A new namespace is active, and its content goes before it does."""
-    obj["status"] = {"phase": "Active"}
-    obj["spec"] = {"finalizers": ["kubernetes"]}
-
-
-def keep_namespace_spec(_: Operation, new: Json, old: Json) -> None:
-    """Only the finalize subresource takes the namespace's finalizers off."""
-    new["spec"] = old.get("spec", {})
-    new["status"] = old.get("status", {})
 
 
 def set_storage_class(operation: Operation, claim: Json) -> None:
@@ -148,3 +136,46 @@ def count_templates(_: Operation, new: Json, old: Json) -> None:
     if new["spec"].get("template") != old["spec"].get("template") and number.isdigit():
         number = str(int(number) + 1)
     new["metadata"].setdefault("annotations", {})[_TEMPLATE_GENERATION] = number
+
+
+def date_taints(operation: Operation, obj: Json, _old: Json | None = None) -> None:
+    """A taint of a slice's device without a date is of now."""
+    for device in (obj.get("spec") or {}).get("devices") or ():
+        for taint in device.get("taints") or ():
+            _date(operation, taint)
+
+
+def date_rule(operation: Operation, obj: Json, old: Json | None = None) -> None:
+    """The same for a rule. One that has another effect from now on, and an old date, is of now, too."""
+    taint = (obj.get("spec") or {}).get("taint")
+    if taint is None:
+        return
+    before = ((old or {}).get("spec") or {}).get("taint") or taint
+    if taint.get("effect") != before.get("effect") and taint.get("timeAdded") == before.get("timeAdded"):
+        taint.pop("timeAdded", None)
+    _date(operation, taint)
+
+
+def _date(operation: Operation, taint: Json) -> None:
+    if not taint.get("timeAdded"):
+        taint["timeAdded"] = operation.registry.clock.stamp()
+
+
+_MAX_UNAVAILABLE: Final = "MaxUnavailableStatefulSet"
+
+
+def settle_max_unavailable(operation: Operation, new: Json, old: Json | None = None) -> None:
+    """A StatefulSet replaces one pod at a time where it may say how many; elsewhere the field is not stored."""
+    rolling = _rolling(new)
+    if rolling is None:
+        return
+    if _MAX_UNAVAILABLE in operation.registry.features:
+        rolling.setdefault("maxUnavailable", 1)
+    elif "maxUnavailable" not in (_rolling(old or {}) or {}):
+        rolling.pop("maxUnavailable", None)
+
+
+def _rolling(stateful_set: Json) -> Json | None:
+    strategy = (stateful_set.get("spec") or {}).get("updateStrategy") or {}
+    found: Json | None = strategy.get("rollingUpdate")
+    return found

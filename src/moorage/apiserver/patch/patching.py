@@ -6,13 +6,13 @@ from typing import Any
 from moorage.apiserver import media, status
 from moorage.apiserver.history import Item
 from moorage.apiserver.patch import json as json_patch
-from moorage.apiserver.patch import merge as merge_patch
 from moorage.apiserver.patch import strategic
 from moorage.apiserver.patch.apply import apply
 from moorage.apiserver.registry import Operation
 from moorage.apiserver.requests import Request
 from moorage.apiserver.verbs import bodies
 from moorage.apiserver.verbs.update import change, check_place
+from moorage.values.merging import merge_patch
 
 Json = dict[str, Any]
 Edit = Callable[[Json], Json]
@@ -54,7 +54,7 @@ def editor(request: Request, struct: str) -> Edit:
         return lambda old: _as_object(json_patch.apply(old, patch))
     patch = media.as_object(patch)
     if media_type == MERGE_PATCH:
-        return lambda old: _as_object(merge_patch.merge(old, patch))
+        return lambda old: _as_object(merge_patch(old, patch))
     return lambda old: strategic.merge(old, patch, struct)
 
 

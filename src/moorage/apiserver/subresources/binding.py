@@ -6,8 +6,7 @@ from moorage.apiserver import media, status
 from moorage.apiserver.admission.pods import TOPOLOGY_LABELS
 from moorage.apiserver.answering import Answering
 from moorage.apiserver.registry import Operation, ServedKind
-from moorage.apiserver.requests import Request, Target
-from moorage.apiserver.responses import Response
+from moorage.apiserver.requests import Request, Response, Target
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.bodies import check_fields
 from moorage.apiserver.verbs.update import find

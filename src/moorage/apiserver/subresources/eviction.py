@@ -7,8 +7,7 @@ from moorage.apiserver.answering import Answering
 from moorage.apiserver.fields.conform import Mismatch, conform
 from moorage.apiserver.history import Item
 from moorage.apiserver.registry import Operation, ServedKind
-from moorage.apiserver.requests import Request, Target, check_dry_run
-from moorage.apiserver.responses import Response
+from moorage.apiserver.requests import Request, Response, Target, check_dry_run
 from moorage.apiserver.validation.rules import is_empty_selector, selector_matches
 from moorage.apiserver.verbs.delete import DeleteOptions, delete
 from moorage.apiserver.verbs.update import find

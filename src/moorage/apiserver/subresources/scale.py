@@ -7,8 +7,7 @@ from moorage.apiserver.answering import Answering
 from moorage.apiserver.fields.conform import Mismatch, conform
 from moorage.apiserver.patch.patching import edit_document
 from moorage.apiserver.registry import Operation, ServedKind
-from moorage.apiserver.requests import Request, Target
-from moorage.apiserver.responses import Response
+from moorage.apiserver.requests import Request, Response, Target
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.validation.rules import not_negative
 from moorage.apiserver.verbs.stored import load

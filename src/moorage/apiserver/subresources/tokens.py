@@ -8,8 +8,7 @@ from moorage.apiserver.answering import Answering
 from moorage.apiserver.auth import User
 from moorage.apiserver.fields.conform import Mismatch, conform
 from moorage.apiserver.registry import ServedKind
-from moorage.apiserver.requests import Request, Target
-from moorage.apiserver.responses import Response
+from moorage.apiserver.requests import Request, Response, Target
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.update import find
 

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from typing import Any
 
-from moorage.apiserver.clock import parse_time
 from moorage.apiserver.registry import Column, Table
+from moorage.values.time import parse_time
 
 Json = dict[str, Any]
 

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from moorage.apiserver.clock import parse_time
 from moorage.apiserver.registry import Column, Table
 from moorage.apiserver.tables.rows import (
     AGE,
@@ -15,6 +14,7 @@ from moorage.apiserver.tables.rows import (
     since,
     wide,
 )
+from moorage.values.time import parse_time
 
 Json = dict[str, Any]
 

@@ -5,14 +5,14 @@ from typing import Any
 
 from moorage.apiserver import media, status
 from moorage.apiserver.admission.namespaces import IMMORTAL
-from moorage.apiserver.clock import parse_time
 from moorage.apiserver.fields.conform import Mismatch, conform
 from moorage.apiserver.history import Item
 from moorage.apiserver.registry import Operation
 from moorage.apiserver.requests import Request, check_dry_run
 from moorage.apiserver.validation.faults import Faults
 from moorage.apiserver.verbs.stored import load, remove_object, store_object
-from moorage.apiserver.verbs.update import find
+from moorage.apiserver.verbs.update import check_version, find
+from moorage.values.time import parse_time
 
 Json = dict[str, Any]
 
@@ -178,3 +178,16 @@ def _delete_namespace(operation: Operation, item: Item, obj: Json) -> tuple[Item
     if not obj.get("spec", {}).get("finalizers") and not metadata.get("finalizers"):
         return remove_object(operation, item, obj), True
     return item, False
+
+
+def finalize(operation: Operation, obj: Json) -> Item:
+    """Store the finalizers that the client leaves; a namespace that is to go and has none goes."""
+    item = find(operation)
+    old = item.decode()
+    check_version(operation, obj["metadata"], item, old["metadata"])
+    finalizers = (obj.get("spec") or {}).get("finalizers")
+    old["spec"] = {"finalizers": finalizers} if finalizers else {}
+    metadata = old["metadata"]
+    if "deletionTimestamp" in metadata and not finalizers and not metadata.get("finalizers"):
+        return remove_object(operation, item, old)
+    return store_object(operation, old)

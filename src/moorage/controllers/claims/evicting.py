@@ -3,18 +3,16 @@
 from collections.abc import Iterable, Iterator
 
 from moorage.controllers.claims.releasing import EXTENDED
-from moorage.controllers.conditions import as_json, with_condition
 from moorage.controllers.objects.claims import DeviceTaintRule, ResourceClaim, ResourceSlice
-from moorage.controllers.objects.meta import Condition
+from moorage.controllers.objects.meta import Condition, as_json, with_condition
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
-from moorage.kube.stamps import parse_time
 from moorage.objects import DeviceResult, DeviceTaint, Toleration
 from moorage.values.taint import NO_EXECUTE, tolerates_device
+from moorage.values.time import time_of
 
 _PODS = resource_of("Pod")
 
@@ -106,7 +104,7 @@ def leaving_time(taint: DeviceTaint, tolerations: Iterable[Toleration], now: flo
 
     Tolerations count whose effect is spelled out. One without seconds holds for ever; of several the shortest counts.
     """
-    since = parse_time(taint.time_added or "") or now
+    since = time_of(taint.time_added or "") or now
     meeting = [one for one in tolerations if one.effect == NO_EXECUTE and tolerates_device(one, taint)]
     patience = [one.toleration_seconds for one in meeting if one.toleration_seconds is not None]
     if len(patience) < len(meeting):

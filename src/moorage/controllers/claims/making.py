@@ -4,8 +4,7 @@ from typing import Any
 
 from moorage.controllers.objects.claims import ResourceClaim, ResourceClaimTemplate
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import controller_uids, owner_reference
 from moorage.controllers.runtime.writer import is_namespace_terminating

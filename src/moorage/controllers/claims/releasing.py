@@ -7,8 +7,7 @@ import msgspec
 from moorage.controllers.claims.making import ENTRY
 from moorage.controllers.objects.claims import ResourceClaim
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.errors import NotFound
 from moorage.kube.informer import Key

@@ -6,11 +6,10 @@ from typing import Any
 
 import msgspec
 
-from moorage.controllers.conditions import as_json, with_condition, without_condition
 from moorage.controllers.deployments.sizes import max_unavailable, total
-from moorage.controllers.objects.meta import Condition, condition_of
+from moorage.controllers.objects.meta import Condition, as_json, condition_of, with_condition, without_condition
 from moorage.controllers.objects.workloads import Deployment, DeploymentStatus, ReplicaSet
-from moorage.kube.stamps import parse_time, time_stamp
+from moorage.values.time import format_time, time_of
 
 Json = dict[str, Any]
 
@@ -122,7 +121,7 @@ def stuck_in(deployment: Deployment, status: DeploymentStatus, now: float) -> fl
         return None
     if known.reason in (NEW_AVAILABLE, STUCK, PAUSED):
         return None
-    since = parse_time(known.last_update_time) or now
+    since = time_of(known.last_update_time) or now
     return max(0.0, since + deployment.spec.progress_deadline_seconds - now)
 
 
@@ -179,7 +178,7 @@ def _set(view: View, conditions: tuple[Condition, ...], holds: str, reason: str,
 
 
 def _condition(view: View, kind: str, status: str, reason: str, message: str) -> Condition:
-    stamp = time_stamp(view.now)
+    stamp = format_time(view.now)
     return Condition(kind, status, reason, message, last_transition_time=stamp, last_update_time=stamp)
 
 

@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from math import floor
 
-from moorage.controllers.amounts import scaled
-from moorage.controllers.objects.workloads import Deployment, ReplicaSet
+from moorage.controllers.objects.workloads import Deployment, ReplicaSet, scaled
 
 Sizes = dict[str, int]
 """Replicas by the name of the ReplicaSet; those not in it stay as they are."""

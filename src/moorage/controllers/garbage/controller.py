@@ -9,8 +9,7 @@ from typing import Any
 
 from moorage.controllers.garbage.graph import FOREGROUND_DELETION, ORPHAN_DEPENDENTS, Graph, Known
 from moorage.controllers.objects.meta import Managed, OwnerReference
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.discovery import discover
 from moorage.controllers.runtime.writer import BACKGROUND, FOREGROUND, ORPHAN
 from moorage.errors import ApiError

@@ -7,7 +7,6 @@ from typing import Any
 
 import msgspec
 
-from moorage.controllers.conditions import as_json, with_condition
 from moorage.controllers.jobs import ending
 from moorage.controllers.jobs.counting import TRACKING, Count, count, count_indexed
 from moorage.controllers.jobs.ending import Outcome, Tally
@@ -18,18 +17,17 @@ from moorage.controllers.jobs.indexes import (
     missing_indexes,
     surplus_pods,
 )
-from moorage.controllers.objects.meta import Condition, condition_of
+from moorage.controllers.objects.meta import Condition, as_json, condition_of, with_condition
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import Job, JobStatus, UncountedPods
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.freshness import Freshness
+from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.expectations import Freshness
 from moorage.controllers.runtime.podwork import BURST, PodWork, pod_of
 from moorage.errors import ApiError
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
 from moorage.kube.recorder import WARNING
-from moorage.kube.stamps import parse_time
+from moorage.values.time import time_of
 
 Json = dict[str, Any]
 
@@ -235,8 +233,8 @@ def restarts_on_node(job: Job) -> bool:
 
 def _ended_at(pod: Pod) -> float | None:
     ends = [item.state.terminated.finished_at for item in pod.status.container_statuses if item.state.terminated]
-    times = [at for at in map(parse_time, ends) if at is not None]
-    return max(times) if times else parse_time(pod.metadata.creation_timestamp)
+    times = [at for at in map(time_of, ends) if at is not None]
+    return max(times) if times else time_of(pod.metadata.creation_timestamp)
 
 
 def _is_ending(job: Job) -> bool:

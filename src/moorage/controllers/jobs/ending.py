@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from moorage.controllers.objects.meta import Condition, condition_of
 from moorage.controllers.objects.workloads import Job
-from moorage.kube.stamps import parse_time
+from moorage.values.time import time_of
 
 COMPLETE, FAILED, SUSPENDED = "Complete", "Failed", "Suspended"
 SUCCESS_CRITERIA_MET, FAILURE_TARGET = "SuccessCriteriaMet", "FailureTarget"
@@ -66,7 +66,7 @@ def deadline_in(job: Job, now: float) -> float | None:
     """In how many seconds the Job's deadline is; None where it has none, or has not begun."""
     if job.spec.active_deadline_seconds is None or job.spec.suspend or not job.status.start_time:
         return None
-    begun = parse_time(job.status.start_time)
+    begun = time_of(job.status.start_time)
     return None if begun is None else max(0.0, begun + job.spec.active_deadline_seconds - now)
 
 
@@ -75,7 +75,7 @@ def expires_in(job: Job, now: float) -> float | None:
     if job.spec.ttl_seconds_after_finished is None:
         return None
     ended = next((item for item in job.status.conditions if item.type in (COMPLETE, FAILED)), None)
-    since = parse_time(ended.last_transition_time) if ended is not None else None
+    since = time_of(ended.last_transition_time) if ended is not None else None
     return None if since is None else max(0.0, since + job.spec.ttl_seconds_after_finished - now)
 
 

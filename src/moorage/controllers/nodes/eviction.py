@@ -2,18 +2,16 @@
 
 from collections.abc import Iterable
 
-from moorage.controllers.conditions import as_json, with_condition
-from moorage.controllers.objects.meta import Condition
+from moorage.controllers.objects.meta import Condition, as_json, with_condition
 from moorage.controllers.objects.nodes import Node, NodeTaint
 from moorage.controllers.objects.pods import Pod, node_of
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
-from moorage.kube.stamps import parse_time
 from moorage.objects import Toleration
 from moorage.values.taint import NO_EXECUTE, tolerates
+from moorage.values.time import time_of
 
 _PODS = resource_of("Pod")
 
@@ -95,6 +93,6 @@ def leaving_time(taints: Iterable[NodeTaint], tolerations: Iterable[Toleration],
             return 0.0
         patience = [each.toleration_seconds for each in meeting if each.toleration_seconds is not None]
         if patience:
-            since = parse_time(taint.time_added or "") or now
+            since = time_of(taint.time_added or "") or now
             times.append(since + max(0, min(patience)))
     return min(times, default=None)

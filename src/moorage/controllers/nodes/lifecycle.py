@@ -5,13 +5,11 @@ from typing import ClassVar
 
 import msgspec
 
-from moorage.controllers.conditions import as_json, with_condition
 from moorage.controllers.nodes.taints import wanted_taints
-from moorage.controllers.objects.meta import Condition, Managed, condition_of
+from moorage.controllers.objects.meta import Condition, Managed, as_json, condition_of, with_condition
 from moorage.controllers.objects.nodes import Node
 from moorage.controllers.objects.pods import Pod, node_of
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.kube.errors import Conflict, NotFound
 from moorage.kube.informer import Key
 from moorage.objects import LeaseSpec

@@ -3,7 +3,6 @@
 from typing import Any, ClassVar
 
 from moorage.controllers.objects.meta import Condition, Managed, condition_of
-from moorage.kube.stamps import parse_time
 from moorage.objects import (
     PersistentVolumeClaimSource,
     PodResourceClaim,
@@ -12,6 +11,7 @@ from moorage.objects import (
     Struct,
     Toleration,
 )
+from moorage.values.time import time_of
 
 
 class EphemeralVolume(Struct, frozen=True):
@@ -103,7 +103,7 @@ class Pod(Managed, frozen=True):
         ready = condition_of(self.status.conditions, "Ready")
         if ready is None or ready.status != "True":
             return None
-        return parse_time(ready.last_transition_time)
+        return time_of(ready.last_transition_time)
 
     @property
     def restarts(self) -> int:

@@ -1,5 +1,6 @@
 """ReplicaSets, Deployments, Jobs and budgets."""
 
+from math import ceil, floor
 from typing import Any, ClassVar
 
 from moorage.controllers.objects.meta import Condition, Managed
@@ -184,3 +185,14 @@ class PodDisruptionBudget(Managed, frozen=True):
 
     spec: BudgetSpec = BudgetSpec()
     status: BudgetStatus = BudgetStatus()
+
+
+def scaled(value: IntOrPercent, total: int, *, round_up: bool) -> int:
+    """The number meant. What is neither a number nor a percentage counts as none: the API lets it not through."""
+    if isinstance(value, int):
+        return value
+    digits = value.removesuffix("%")
+    if digits == value or not (digits.isascii() and digits.isdigit()):
+        return 0
+    share = int(digits) * total / 100
+    return ceil(share) if round_up else floor(share)

@@ -3,9 +3,8 @@
 from moorage.controllers.objects.podgroups import PodGroup
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.podgroups import phases
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.freshness import Freshness
+from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.expectations import Freshness
 from moorage.kube.informer import Key
 
 LABEL = "scheduling.x-k8s.io/pod-group"

@@ -2,8 +2,7 @@
 
 from moorage.controllers.objects.meta import Managed
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.discovery import discover
 from moorage.controllers.runtime.informers import Index
 from moorage.kube.informer import Informer, Key

@@ -16,10 +16,8 @@ running       controllers and a cluster put together
 """
 
 from moorage.controllers.objects.meta import Condition, Managed, ObjectMeta, OwnerReference, condition_of
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.expectations import Expectations
-from moorage.controllers.runtime.freshness import Freshness
+from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.expectations import Expectations, Freshness
 from moorage.controllers.runtime.informers import Index, Informers, key_of
 from moorage.controllers.runtime.ownership import owner_reference
 from moorage.controllers.runtime.running import run_controllers, run_elected
@@ -31,8 +29,9 @@ from moorage.kube.errors import AlreadyExists, Conflict, NotFound
 from moorage.kube.informer import Key
 from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.recorder import NORMAL, WARNING
-from moorage.kube.stamps import parse_time, time_stamp
 from moorage.kube.transport import Client
+from moorage.values.time import format_time as time_stamp
+from moorage.values.time import time_of as parse_time
 
 #: What it was called before.
 Resource = ApiResource

@@ -1,15 +1,37 @@
 """A controller: keys that want attention, and what to do with one."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from moorage.controllers.objects.meta import Managed
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.informers import key_of
+from moorage.controllers.runtime.informers import Informers, key_of
+from moorage.controllers.runtime.writer import Writer
 from moorage.kube.informer import Key
-from moorage.kube.recorder import NORMAL
+from moorage.kube.recorder import NORMAL, EventRecorder
 from moorage.kube.workqueue import WorkQueue
 from moorage.objects import ObjectReference
+from moorage.values.time import format_time
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """What is known of it, and how to change it. `clock` tells seconds since 1970.
+
+    `scheduler_name` is for pods whose template names no scheduler, where a controller has to choose one.
+    """
+
+    informers: Informers
+    writer: Writer
+    recorder: EventRecorder
+    clock: Callable[[], float]
+    scheduler_name: str = "default-scheduler"
+
+    def now(self) -> str:
+        """This moment, as the API writes it."""
+        return format_time(self.clock())
+
 
 Right = tuple[str, tuple[str, ...], tuple[str, ...]]
 """API group, resources, verbs."""

@@ -5,8 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from moorage.config.types import DEFAULT_SCHEDULER_NAME
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import Informers
 from moorage.controllers.runtime.writer import Writer
 from moorage.kube.access import ClusterAccess

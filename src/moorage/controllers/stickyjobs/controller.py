@@ -13,10 +13,8 @@ from moorage.controllers.objects.meta import Condition, condition_of
 from moorage.controllers.objects.nodes import Node
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.stickyjobs import StickyJob, StickyJobStatus
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.runtime.expectations import Expectations
-from moorage.controllers.runtime.freshness import Freshness
+from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.expectations import Expectations, Freshness
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.podwork import pod_of
 from moorage.controllers.runtime.writer import is_namespace_terminating
@@ -27,8 +25,8 @@ from moorage.kube.errors import AlreadyExists, NotFound, StatusError
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
 from moorage.kube.recorder import NORMAL, WARNING
-from moorage.kube.stamps import parse_time
 from moorage.objects import COMPLETE, LAST_NODE, LAST_NODE_UID, STATUS_VERSION
+from moorage.values.time import time_of
 
 Json = dict[str, Any]
 
@@ -189,7 +187,7 @@ class StickyJobController(Controller):
 
     async def _await_end(self, job: StickyJob, status: StickyJobStatus, pod: Pod) -> float | None:
         """The pod goes: say so if it takes longer than it may."""
-        deadline = parse_time(pod.metadata.deletion_timestamp) or 0.0
+        deadline = time_of(pod.metadata.deletion_timestamp) or 0.0
         left = deadline + OVERDUE_SECONDS - self.cluster.clock()
         if left > 0:
             return left

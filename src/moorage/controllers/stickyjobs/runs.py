@@ -4,7 +4,7 @@ import enum
 
 from moorage.controllers.objects.meta import condition_of
 from moorage.controllers.objects.pods import Pod, TerminatedState
-from moorage.kube.stamps import parse_time
+from moorage.values.time import time_of
 
 
 class End(enum.Enum):
@@ -42,12 +42,12 @@ def end_of(pod: Pod) -> End | None:
 
 def ended_at(pod: Pod) -> float | None:
     """When the last container ended."""
-    return max((at for one in _ended_containers(pod) if (at := parse_time(one.finished_at)) is not None), default=None)
+    return max((at for one in _ended_containers(pod) if (at := time_of(one.finished_at)) is not None), default=None)
 
 
 def seconds_run(pod: Pod) -> float:
     """How long the pod's containers ran, from the first start to the last end; 0 where that is not known."""
-    starts = [at for one in _ended_containers(pod) if (at := parse_time(one.started_at)) is not None]
+    starts = [at for one in _ended_containers(pod) if (at := time_of(one.started_at)) is not None]
     end = ended_at(pod)
     return max(0.0, end - min(starts)) if starts and end is not None else 0.0
 
@@ -60,7 +60,7 @@ def _ended_containers(pod: Pod) -> list[TerminatedState]:
 def _ended_before_deletion(pod: Pod) -> bool:
     if not pod.is_finished:
         return False
-    end, deadline = ended_at(pod), parse_time(pod.metadata.deletion_timestamp)
+    end, deadline = ended_at(pod), time_of(pod.metadata.deletion_timestamp)
     if end is None or deadline is None:
         return False
     return end < deadline - pod.metadata.deletion_grace_period_seconds

@@ -5,13 +5,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from moorage.controllers.conditions import as_json, with_condition, without_condition
-from moorage.controllers.objects.meta import Condition, condition_of
+from moorage.controllers.objects.meta import Condition, as_json, condition_of, with_condition, without_condition
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.stickyjobs import StickyJob, StickyJobStatus
 from moorage.controllers.stickyjobs.runs import End, ended_at, seconds_run
-from moorage.kube.stamps import parse_time, time_stamp
 from moorage.objects import COMPLETE
+from moorage.values.time import format_time, time_of
 
 Json = dict[str, Any]
 
@@ -95,18 +94,18 @@ def with_end(job: StickyJob, status: StickyJobStatus, pod: Pod, end: End, now: f
     at = ended_at(pod) or now
     if end is End.SUCCEEDED:
         wait = SHORTEST_ROUND - seconds_run(pod) if job.spec.completions is None else 0.0
-        retry_time = time_stamp(at + wait) if wait > 0 else ""
+        retry_time = format_time(at + wait) if wait > 0 else ""
         return replace(status, succeeded=status.succeeded + 1, failures=0, retry_time=retry_time)
     if end is End.FAILED:
         failures = 1 if seconds_run(pod) >= STEADY_RUN else status.failures + 1
         wait = min(FIRST_BACK_OFF * 2.0 ** min(failures - 1, 16), LONGEST_BACK_OFF)
-        return replace(status, failures=failures, retry_time=time_stamp(at + wait))
+        return replace(status, failures=failures, retry_time=format_time(at + wait))
     return status
 
 
 def retry_in(status: StickyJobStatus, now: float) -> float:
     """Seconds until another pod may be made."""
-    at = parse_time(status.retry_time) if status.retry_time else None
+    at = time_of(status.retry_time) if status.retry_time else None
     return 0.0 if at is None else max(0.0, at - now)
 
 

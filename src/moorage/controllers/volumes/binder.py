@@ -3,11 +3,24 @@
 from collections.abc import Mapping
 from typing import Any
 
-from moorage.controllers.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.objects.volumes import (
+    AVAILABLE,
+    BIND_COMPLETED,
+    BOUND,
+    BOUND_BY_CONTROLLER,
+    DEFAULT_CLASS,
+    LOST,
+    NO_PROVISIONER,
+    PENDING,
+    RELEASED,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import key_of
-from moorage.controllers.volumes import names
 from moorage.controllers.volumes.matching import best_volume, is_free, is_reserved_for, reserved_volume, satisfies
 from moorage.kube.errors import NotFound
 from moorage.kube.paths import resource_of
@@ -80,7 +93,7 @@ class VolumeBinder(Controller):
         return None
 
     async def _sync_claim(self, claim: PersistentVolumeClaim) -> None:
-        if names.BIND_COMPLETED in claim.metadata.annotations:
+        if BIND_COMPLETED in claim.metadata.annotations:
             await self._check_bound(claim)
         elif claim.metadata.is_terminating:
             return
@@ -96,8 +109,8 @@ class VolumeBinder(Controller):
             return
         if volume is not None and (volume.spec.claim_ref is None or is_reserved_for(volume, claim)):
             await self._bind(volume, claim)
-        elif claim.status.phase != names.LOST:
-            await self.cluster.writer.patch_status(claim, {"phase": names.LOST})
+        elif claim.status.phase != LOST:
+            await self.cluster.writer.patch_status(claim, {"phase": LOST})
             note = "Bound claim has lost its PersistentVolume. Data on the volume is lost!"
             self.record(claim, "ClaimLost", note, action="Binding", event_type=WARNING)
 
@@ -107,14 +120,14 @@ class VolumeBinder(Controller):
         if volume is not None and (is_reserved_for(volume, claim) or (is_free(volume) and satisfies(volume, claim))):
             await self._bind(volume, claim)
         else:
-            await self._set_phase(claim, names.PENDING)
+            await self._set_phase(claim, PENDING)
 
     async def _find_volume(self, claim: PersistentVolumeClaim) -> None:
         if claim.spec.storage_class_name is None and await self._set_default_class(claim):
             return
         storage_class = self._classes.get(claim.class_name) if claim.class_name else None
         waits = storage_class is not None and storage_class.waits_for_consumer
-        is_placed = names.SELECTED_NODE in claim.metadata.annotations
+        is_placed = SELECTED_NODE in claim.metadata.annotations
         volume = reserved_volume(self._by_claim[claim.key], claim)
         if volume is None and not waits:
             # Where claims wait for a node, the scheduler decides: it reserves a volume, or has one made.
@@ -125,16 +138,16 @@ class VolumeBinder(Controller):
         if waits and not is_placed:
             note = "waiting for first consumer to be created before binding"
             self.record(claim, "WaitForFirstConsumer", note, action="Binding")
-        elif storage_class is not None and storage_class.provisioner != names.NO_PROVISIONER:
+        elif storage_class is not None and storage_class.provisioner != NO_PROVISIONER:
             await self._ask_provisioner(claim, storage_class)
         else:
             note = "no persistent volumes available for this claim and no storage class is set"
             self.record(claim, "FailedBinding", note, action="Binding")
-        await self._set_phase(claim, names.PENDING)
+        await self._set_phase(claim, PENDING)
 
     async def _set_default_class(self, claim: PersistentVolumeClaim) -> bool:
         """A claim made before there was a default class gets it now."""
-        marked = [each for each in self._classes if each.metadata.annotations.get(names.DEFAULT_CLASS) == "true"]
+        marked = [each for each in self._classes if each.metadata.annotations.get(DEFAULT_CLASS) == "true"]
         if not marked or claim.class_name:
             return False
         newest = max(marked, key=lambda each: (each.metadata.creation_timestamp, each.metadata.name))
@@ -143,8 +156,8 @@ class VolumeBinder(Controller):
         return True
 
     async def _ask_provisioner(self, claim: PersistentVolumeClaim, storage_class: StorageClass) -> None:
-        if claim.metadata.annotations.get(names.STORAGE_PROVISIONER) != storage_class.provisioner:
-            await self._annotate(claim, {names.STORAGE_PROVISIONER: storage_class.provisioner})
+        if claim.metadata.annotations.get(STORAGE_PROVISIONER) != storage_class.provisioner:
+            await self._annotate(claim, {STORAGE_PROVISIONER: storage_class.provisioner})
             note = f"Waiting for a volume to be created by the external provisioner '{storage_class.provisioner}'"
             self.record(claim, "ExternalProvisioning", note, action="Provisioning")
 
@@ -155,38 +168,38 @@ class VolumeBinder(Controller):
         if reference is None or reference.uid != meta.uid:
             patch: Json = {"spec": {"claimRef": _reference(claim)}}
             if reference is None:
-                patch["metadata"] = {"annotations": {names.BOUND_BY_CONTROLLER: "yes"}}
+                patch["metadata"] = {"annotations": {BOUND_BY_CONTROLLER: "yes"}}
             await self.cluster.writer.patch(volume, patch, is_guarded=True)
-        await self._set_phase(volume, names.BOUND)
-        annotations = {names.BIND_COMPLETED: "yes"}
+        await self._set_phase(volume, BOUND)
+        annotations = {BIND_COMPLETED: "yes"}
         if not claim.spec.volume_name:
-            annotations[names.BOUND_BY_CONTROLLER] = "yes"
-        if claim.spec.volume_name != volume.metadata.name or names.BIND_COMPLETED not in meta.annotations:
+            annotations[BOUND_BY_CONTROLLER] = "yes"
+        if claim.spec.volume_name != volume.metadata.name or BIND_COMPLETED not in meta.annotations:
             spec = {"volumeName": volume.metadata.name}
             await self.cluster.writer.patch(claim, {"metadata": {"annotations": annotations}, "spec": spec})
         status = {
-            "phase": names.BOUND,
+            "phase": BOUND,
             "accessModes": list(volume.spec.access_modes),
             "capacity": dict(volume.spec.capacity),
         }
-        if claim.status.phase != names.BOUND or claim.status.capacity != volume.spec.capacity:
+        if claim.status.phase != BOUND or claim.status.capacity != volume.spec.capacity:
             await self.cluster.writer.patch_status(claim, status)
 
     async def _sync_volume(self, volume: PersistentVolume) -> None:
         reference = volume.spec.claim_ref
         if reference is None or not reference.uid:
-            await self._set_phase(volume, names.AVAILABLE)
+            await self._set_phase(volume, AVAILABLE)
             return
         claim = self._claims.get(reference.name, reference.namespace)
         if claim is None and await self._claim_exists(reference.namespace, reference.name, reference.uid):
             return
         if claim is None or claim.metadata.uid != reference.uid:
-            await self._set_phase(volume, names.RELEASED)
+            await self._set_phase(volume, RELEASED)
         elif claim.spec.volume_name == volume.metadata.name:
-            await self._set_phase(volume, names.BOUND)
-        elif claim.spec.volume_name and names.BOUND_BY_CONTROLLER in volume.metadata.annotations:
+            await self._set_phase(volume, BOUND)
+        elif claim.spec.volume_name and BOUND_BY_CONTROLLER in volume.metadata.annotations:
             # The claim has gone elsewhere: what a controller had reserved for it is free again.
-            patch = {"metadata": {"annotations": {names.BOUND_BY_CONTROLLER: None}}, "spec": {"claimRef": None}}
+            patch = {"metadata": {"annotations": {BOUND_BY_CONTROLLER: None}}, "spec": {"claimRef": None}}
             await self.cluster.writer.patch(volume, patch, is_guarded=True)
 
     async def _set_phase(self, item: PersistentVolume | PersistentVolumeClaim, phase: str) -> None:

@@ -2,8 +2,7 @@
 
 from collections.abc import Iterable
 
-from moorage.controllers.objects.volumes import PersistentVolume, PersistentVolumeClaim
-from moorage.controllers.volumes.names import AVAILABLE
+from moorage.controllers.objects.volumes import AVAILABLE, PersistentVolume, PersistentVolumeClaim
 from moorage.errors import InputError
 from moorage.values.quantity import parse_quantity
 from moorage.values.selector import compile_selector

@@ -1,10 +1,8 @@
 """What is in use does not go: claims that pods use, volumes that claims have."""
 
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.objects.volumes import PersistentVolume, PersistentVolumeClaim
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
-from moorage.controllers.volumes.names import BOUND
+from moorage.controllers.objects.volumes import BOUND, PersistentVolume, PersistentVolumeClaim
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.kube.informer import Key
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"

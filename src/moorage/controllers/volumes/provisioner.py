@@ -5,11 +5,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moorage.controllers.objects.nodes import Node
-from moorage.controllers.objects.volumes import PersistentVolume, PersistentVolumeClaim, StorageClass
-from moorage.controllers.runtime.cluster import Cluster
-from moorage.controllers.runtime.controller import Controller
+from moorage.controllers.objects.volumes import (
+    PROVISIONED_BY,
+    RELEASED,
+    SELECTED_NODE,
+    STORAGE_PROVISIONER,
+    PersistentVolume,
+    PersistentVolumeClaim,
+    StorageClass,
+)
+from moorage.controllers.runtime.controller import Cluster, Controller
 from moorage.controllers.runtime.informers import key_of
-from moorage.controllers.volumes import names
 from moorage.kube.errors import AlreadyExists
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
@@ -53,14 +59,14 @@ class VolumeProvisioner(Controller):
 
     async def _provision(self, claim: PersistentVolumeClaim) -> None:
         storage_class = self._classes.get(claim.class_name) if claim.class_name else None
-        asked_for = claim.metadata.annotations.get(names.STORAGE_PROVISIONER)
+        asked_for = claim.metadata.annotations.get(STORAGE_PROVISIONER)
         if storage_class is None or asked_for != storage_class.provisioner:
             return
         if claim.spec.volume_name or claim.metadata.is_terminating:
             return
         node: Node | None = None
         if storage_class.waits_for_consumer:
-            selected = claim.metadata.annotations.get(names.SELECTED_NODE, "")
+            selected = claim.metadata.annotations.get(SELECTED_NODE, "")
             node = self._nodes.get(selected)
             if node is None:
                 return
@@ -80,8 +86,8 @@ class VolumeProvisioner(Controller):
         self.record(claim, "ProvisioningSucceeded", note, action="Provisioning")
 
     async def _reclaim(self, volume: PersistentVolume) -> None:
-        is_ours = names.PROVISIONED_BY in volume.metadata.annotations
-        is_to_go = volume.spec.persistent_volume_reclaim_policy == "Delete" and volume.status.phase == names.RELEASED
+        is_ours = PROVISIONED_BY in volume.metadata.annotations
+        is_to_go = volume.spec.persistent_volume_reclaim_policy == "Delete" and volume.status.phase == RELEASED
         if is_ours and is_to_go and not volume.metadata.is_terminating:
             meta = volume.metadata
             await self.cluster.writer.delete(_VOLUMES, key_of(volume)[1], uid=meta.uid)
@@ -116,7 +122,7 @@ def volume_for(claim: PersistentVolumeClaim, storage_class: StorageClass, topolo
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolume",
-        "metadata": {"name": name, "annotations": {names.PROVISIONED_BY: storage_class.provisioner}},
+        "metadata": {"name": name, "annotations": {PROVISIONED_BY: storage_class.provisioner}},
         "spec": volume,
     }
 

@@ -1,15 +1,14 @@
-"""Dry runs: which pods would have to go from a node, and on which node that costs least."""
+"""Dry runs: which pods would have to go from a node, the least important first, and where that costs least."""
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from moorage.columns import NodeInfo, PodInfo, Snapshot
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import FilterRunner
 from moorage.framework.status import Status, error, unresolvable
-from moorage.plugins.default_preemption.budgets import Budgets
-from moorage.plugins.default_preemption.importance import by_importance
-from moorage.plugins.default_preemption.rules import PreemptionRules
+from moorage.plugins.default_preemption.budgets import Budgets, PreemptionRules
 from moorage.plugins.default_preemption.sums import Sums
 from moorage.plugins.default_preemption.units import Unit, Units, split
 
@@ -168,3 +167,20 @@ def _start(one: Candidate, now: float) -> float:
     """The earliest start among the victims of the highest priority: the later, the less work is lost."""
     highest = max(victim.priority for victim in one.victims)
     return min(min(victim.started, now) for victim in one.victims if victim.priority == highest)
+
+
+def by_importance(pods: Iterable[PodInfo], rules: PreemptionRules) -> list[PodInfo]:
+    """The pods, the most important first; those alike stay in their order.
+
+    A pod that has not started counts as started now, so it comes after all that have. QUIRK: among such pods the sort
+    of kube-scheduler before 1.37 puts the one that arrived last first.
+    """
+    arrived = list(pods)
+    if not rules.start_times_once and math.inf in [pod.started for pod in arrived]:
+        waiting = [pod for pod in arrived if pod.started == math.inf]
+        arrived = [pod for pod in arrived if pod.started != math.inf] + waiting[::-1]
+    return sorted(arrived, key=_key)
+
+
+def _key(pod: PodInfo) -> tuple[int, float]:
+    return -pod.priority, pod.started

@@ -13,8 +13,7 @@ from moorage.framework.grouping import Assignment, PodGroupPostFilterAnswer, Rej
 from moorage.framework.handle import Handle
 from moorage.framework.status import Code, Status, unresolvable, unschedulable
 from moorage.objects import PodDisruptionBudget
-from moorage.plugins.default_preemption.budgets import Budgets
-from moorage.plugins.default_preemption.rules import PreemptionRules
+from moorage.plugins.default_preemption.budgets import Budgets, PreemptionRules
 from moorage.plugins.default_preemption.units import Unit, Units, split
 
 PREFIX: Final = "pod group preemption: "

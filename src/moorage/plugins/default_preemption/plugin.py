@@ -24,10 +24,9 @@ from moorage.framework.handle import Handle
 from moorage.framework.points import Nomination, PostFilterAnswer, Victims
 from moorage.framework.status import Code, Status, error, unresolvable, unschedulable
 from moorage.objects import Pod, PodDisruptionBudget
-from moorage.plugins.default_preemption.budgets import Budgets
+from moorage.plugins.default_preemption.budgets import Budgets, PreemptionRules
 from moorage.plugins.default_preemption.candidates import Candidate, DryRuns, cheapest
 from moorage.plugins.default_preemption.groups import GroupPreemption
-from moorage.plugins.default_preemption.rules import PreemptionRules
 
 NOT_HELPFUL = unresolvable("Preemption is not helpful for scheduling")
 NO_CANDIDATE = "no candidate node for preemption"

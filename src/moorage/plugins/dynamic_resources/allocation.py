@@ -10,9 +10,8 @@ from moorage.objects import (
     NodeSelectorRequirement,
     NodeSelectorTerm,
 )
-from moorage.plugins.dynamic_resources.errors import BrokenSearch
 from moorage.plugins.dynamic_resources.requests import Choice, ClaimPlan
-from moorage.plugins.dynamic_resources.rules import Rules
+from moorage.plugins.dynamic_resources.rules import BrokenSearch, Rules
 from moorage.plugins.dynamic_resources.search import Taken
 
 FROM_CLASS, FROM_CLAIM = "FromClass", "FromClaim"

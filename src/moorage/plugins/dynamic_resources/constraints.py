@@ -5,8 +5,7 @@ from typing import Any, Protocol
 
 from moorage.columns.devices import DeviceFacts
 from moorage.objects import ResourceClaim
-from moorage.plugins.dynamic_resources.errors import BrokenSearch
-from moorage.plugins.dynamic_resources.rules import Rules
+from moorage.plugins.dynamic_resources.rules import BrokenSearch, Rules
 
 
 class Constraint(Protocol):

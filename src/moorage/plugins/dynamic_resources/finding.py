@@ -12,11 +12,10 @@ from moorage.framework.points import Scores, Verdicts
 from moorage.framework.status import Status, error, unresolvable
 from moorage.objects import Allocation, DeviceClass, ResourceClaim
 from moorage.plugins.dynamic_resources.allocation import make_allocation
-from moorage.plugins.dynamic_resources.errors import BrokenSearch, SearchTooLong
 from moorage.plugins.dynamic_resources.extended import SpecialClaim, on_node
 from moorage.plugins.dynamic_resources.pools import Pool, gather
 from moorage.plugins.dynamic_resources.readiness import BindingFailed, is_overdue, is_ready, waits
-from moorage.plugins.dynamic_resources.rules import Rules
+from moorage.plugins.dynamic_resources.rules import BrokenSearch, Rules, SearchTooLong
 from moorage.plugins.dynamic_resources.search import Search
 from moorage.plugins.dynamic_resources.state import NodeDevices, PodDevices
 from moorage.plugins.dynamic_resources.verdicts import Broken, KeptVerdicts

@@ -5,8 +5,7 @@ from collections.abc import Iterable, Iterator
 from moorage.columns import NodeInfo
 from moorage.columns.devices import DeviceFacts, Inventory, SliceFacts
 from moorage.errors import InputError
-from moorage.plugins.dynamic_resources.errors import BrokenSearch
-from moorage.plugins.dynamic_resources.rules import Rules
+from moorage.plugins.dynamic_resources.rules import BrokenSearch, Rules
 from moorage.values.quantity import parse_quantity
 
 PoolId = tuple[str, str]

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from moorage.columns.devices import DeviceFacts
 from moorage.objects import ALL_DEVICES, EXACT_COUNT, DeviceClass, DeviceRequest, DeviceSubRequest, ResourceClaim
 from moorage.plugins.dynamic_resources.constraints import Constraint, make_constraint
-from moorage.plugins.dynamic_resources.errors import BrokenSearch
-from moorage.plugins.dynamic_resources.rules import Rules
+from moorage.plugins.dynamic_resources.rules import BrokenSearch, Rules
 
 #: A claim's status holds no more devices than this.
 MOST_DEVICES = 32

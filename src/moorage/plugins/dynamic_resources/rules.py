@@ -1,8 +1,16 @@
-"""What the allocator does and does not, by version and gates."""
+"""What the allocator does and does not, by version and gates; and how it ends with neither devices nor without."""
 
 from dataclasses import dataclass
 
 from moorage.config import Features
+
+
+class BrokenSearch(Exception):
+    """A claim, a class, a slice or a selector is wrong: the whole attempt fails with this text."""
+
+
+class SearchTooLong(Exception):
+    """The search took more steps than it may."""
 
 
 @dataclass(frozen=True, slots=True)

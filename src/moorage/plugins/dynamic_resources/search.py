@@ -15,11 +15,10 @@ from moorage.errors import InputError
 from moorage.objects import DeviceClass, DeviceSelector, DeviceTaint, ResourceClaim
 from moorage.plugins.dynamic_resources.capacity import Amount, CapacityError, amounts, fits
 from moorage.plugins.dynamic_resources.counters import Counters
-from moorage.plugins.dynamic_resources.errors import BrokenSearch, SearchTooLong
 from moorage.plugins.dynamic_resources.pools import Pool
 from moorage.plugins.dynamic_resources.pruning import LOOK_AHEAD_AFTER, is_hopeless, pending
 from moorage.plugins.dynamic_resources.requests import MOST_DEVICES, Choice, ClaimPlan, Wanted, plan
-from moorage.plugins.dynamic_resources.rules import Rules
+from moorage.plugins.dynamic_resources.rules import BrokenSearch, Rules, SearchTooLong
 from moorage.values.taint import NO_EXECUTE, NO_SCHEDULE, tolerates_device
 
 _HINT = (

@@ -8,9 +8,9 @@ from moorage.columns.devices import DeviceFacts
 from moorage.errors import InputError
 from moorage.objects import DeviceClass, DeviceSelector, ResourceClaim
 from moorage.plugins.dynamic_resources.capacity import CapacityError, amounts, fits
-from moorage.plugins.dynamic_resources.errors import BrokenSearch
 from moorage.plugins.dynamic_resources.pools import Pool
 from moorage.plugins.dynamic_resources.requests import Wanted, plan
+from moorage.plugins.dynamic_resources.rules import BrokenSearch
 from moorage.plugins.dynamic_resources.search import Search, untolerated
 
 

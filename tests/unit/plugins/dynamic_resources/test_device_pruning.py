@@ -10,9 +10,8 @@ from moorage.columns import Snapshot
 from moorage.config import features_of
 from moorage.config.gates import VERSIONS
 from moorage.objects import DeviceClass, ResourceClaim
-from moorage.plugins.dynamic_resources.errors import BrokenSearch, SearchTooLong
 from moorage.plugins.dynamic_resources.pools import gather
-from moorage.plugins.dynamic_resources.rules import rules_of
+from moorage.plugins.dynamic_resources.rules import BrokenSearch, SearchTooLong, rules_of
 from moorage.plugins.dynamic_resources.search import Search
 from moorage.testing import a_node
 
