@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from moorage.cli.options import GatesOption, VersionOption, make_features
 from moorage.cli.refusing import in_one_line
-from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
     from moorage.apiserver.server import Options

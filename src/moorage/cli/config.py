@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moorage.cli.plugins import PluginOption, make_registry
-from moorage.cli.versions import GatesOption, VersionOption, make_features
+from moorage.cli.options import GatesOption, PluginOption, VersionOption, make_features, make_registry
 
 if TYPE_CHECKING:
     from moorage.config import Config, Features, Profile

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from moorage.cli.completing import plugins
+from moorage.cli.options import GatesOption, VersionOption, make_features
 from moorage.cli.refusing import in_one_line
-from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
     from moorage.extender.process import Settings

@@ -6,9 +6,8 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from moorage.cli.goflags import GoFlagsCommand, boolean, duration
-from moorage.cli.plugins import PluginOption
+from moorage.cli.options import GatesOption, PluginOption, VersionOption, make_features
 from moorage.cli.refusing import BAD_INPUT, in_one_line
-from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 _POLICY_FLAGS = (
     "--policy-config-file",

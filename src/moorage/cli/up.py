@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moorage.cli.plugins import PluginOption
+from moorage.cli.options import GatesOption, PluginOption, VersionOption, make_features
 from moorage.cli.refusing import BAD_INPUT, told
-from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 if TYPE_CHECKING:
     from moorage.cli.embedded import ClusterOptions

@@ -10,9 +10,8 @@ from typing import IO, Annotated
 import typer
 
 from moorage.cli import completing
-from moorage.cli.plugins import PluginOption, make_registry
+from moorage.cli.options import GatesOption, PluginOption, VersionOption, make_features, make_registry
 from moorage.cli.refusing import BAD_INPUT, in_one_line
-from moorage.cli.versions import GatesOption, VersionOption, make_features
 
 
 def decide(

@@ -28,7 +28,7 @@ async def _demo(configuration: Path) -> None:
     from moorage.cli.demo import asking, manifests
     from moorage.cli.demo.story import Story
     from moorage.cli.embedded import ClusterOptions, embedded_cluster
-    from moorage.cli.plugins import make_registry
+    from moorage.cli.options import make_registry
     from moorage.config import parse_config
     from moorage.errors import MoorageError
     from moorage.observe.logs import keep_last_error

@@ -1,13 +1,14 @@
-"""The version of Kubernetes and its feature gates on the command line."""
+"""Options that several commands have, and what they choose: the version of Kubernetes, its feature gates, plugins."""
 
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from moorage.cli.completing import feature_gates
+from moorage.cli.completing import feature_gates, plugin_references
 
 if TYPE_CHECKING:
     from moorage.config import Features
+    from moorage.framework.registry import Registry
 
 VersionOption = Annotated[
     str,
@@ -41,3 +42,24 @@ def make_features(emulated_version: str, feature_gates: list[str] | None) -> "Fe
         return features_of(version, parse_gates(feature_gates or ()))
     except InputError as error:
         raise InputError(error.problem, where=option) from None
+
+
+PluginOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--plugin",
+        metavar="REF",
+        help="A plugin of your own, module:Class or file.py:Class; repeatable.",
+        autocompletion=plugin_references,
+    ),
+]
+
+
+def make_registry(references: list[str] | None) -> "Registry":
+    """The built-in plugins, those that installed packages offer, and those named. Raises InputError."""
+    from moorage.engine.engine import default_registry
+
+    registry = default_registry()
+    for reference in references or ():
+        registry.register_named(reference)
+    return registry
