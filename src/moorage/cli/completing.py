@@ -89,7 +89,7 @@ def _python_files(folder: Path) -> Iterator[Path]:
 
 def _plugin_classes(tree: ast.Module) -> Iterator[str]:
     """Classes that have a method of an extension point, and are no contracts of one."""
-    from moorage.framework.declaration import point_methods
+    from moorage.framework.methods import point_methods
 
     for node in tree.body:
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_") and not _is_protocol(node):

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from moorage.config import Config, Features, Profile
     from moorage.config.oldversions import PolicyConfigMap
     from moorage.config.policy import Conversion
+    from moorage.framework.registry import Registry
 
 app = typer.Typer(
     rich_markup_mode=None,
@@ -50,13 +51,14 @@ def validate(
 
     try:
         features = make_features(emulated_version, feature_gates)
+        registry = make_registry(plugin)
     except InputError as error:
         raise _refusal(error) from None
     refused = False
     for file in files:
         try:
-            config = _load(file, plugin, features)
-            _make_plugins(file, config, plugin)
+            config = _load(file, registry, features)
+            _make_plugins(file, config, registry)
         except InputError as error:
             typer.echo(str(error), err=True)
             refused = True
@@ -90,7 +92,7 @@ def view(
     from moorage.values import yaml
 
     try:
-        config = _load(file, plugin, make_features(emulated_version, feature_gates))
+        config = _load(file, make_registry(plugin), make_features(emulated_version, feature_gates))
     except InputError as error:
         raise _refusal(error) from None
     match output:
@@ -195,21 +197,19 @@ def _read_config_map(named: "PolicyConfigMap", kubeconfig: str) -> str:
     return str(data[POLICY_KEY])
 
 
-def _load(file: str, plugins: list[str] | None, features: "Features") -> "Config":
+def _load(file: str, registry: "Registry", features: "Features") -> "Config":
     from moorage.config import load_config
 
-    known = make_registry(plugins).known
-    return load_config(_read(file), source=file, known=known, features=features)
+    return load_config(_read(file), source=file, known=registry.known, features=features)
 
 
-def _make_plugins(file: str, config: "Config", plugins: list[str] | None) -> None:
-    """Make every plugin once: what one refuses then is a fault of the file. Raises InputError."""
-    from moorage.columns import Snapshot
-    from moorage.engine import make_engine
+def _make_plugins(file: str, config: "Config", registry: "Registry") -> None:
+    """Make every plugin once and read what it declares: what one refuses then is a fault of the file."""
     from moorage.errors import InputError
+    from moorage.live.trying import try_plugins
 
     try:
-        make_engine(Snapshot(), config, registry=make_registry(plugins))
+        try_plugins(config, registry)
     except InputError as error:
         raise InputError(str(error), where=file) from None
 

@@ -213,10 +213,21 @@ def _is_whole(nomination: Any) -> bool:
     )
 
 
-def definition(method: Callable[..., Any] | None) -> str:
-    """Where a plugin's method begins; "" where that is not known."""
-    code = getattr(inspect.unwrap(method), "__code__", None) if method is not None else None
+def definition(what: Any) -> str:
+    """Where a plugin's method or class begins; "" where that is not known."""
+    if isinstance(what, type):
+        try:
+            return _place(inspect.getfile(what), inspect.findsource(what)[1] + 1)
+        except (OSError, TypeError):
+            return ""
+    code = getattr(inspect.unwrap(what), "__code__", None) if callable(what) else None
     return "" if code is None else _place(code.co_filename, code.co_firstlineno)
+
+
+def place_of(what: Any) -> str:
+    """The same as the end of a sentence."""
+    where = definition(what)
+    return f" (at {where})" if where else ""
 
 
 def raised_at(trace: TracebackType | None) -> str:

@@ -142,6 +142,11 @@ def on(
     reads of the waiting pod: pods for which it gives equal values get one answer, so that the hint is asked once for
     all of them. A hint that does not say is asked for each pod. Raises InputError for anything else.
     """
+    if not isinstance(action, Action):
+        raise InputError(f"{action!r} is no action: expected some of Action, such as Action.ADD | Action.UPDATE")
+    for name, function in (("hint", hint), ("reads", reads)):
+        if function is not None and not callable(function):
+            raise InputError(f"the {name} is {function!r}: expected a function")
     if isinstance(what, type) and issubclass(what, KubeObject):
         return EventHint(ClusterEvent(Resource.of(what), action), hint, kind=what, reads=reads)
     try:

@@ -81,10 +81,18 @@ class PlacementGenerate(Protocol):
 
 @runtime_checkable
 class PlacementScore(Protocol):
-    """Says how good a place is. A method `normalize_placement_scores` may bring the scores into 0..100."""
+    """Says how good a place is."""
 
     def score_placement(self, group: GroupInfo, domain: Domain, assignments: Sequence[Assignment]) -> int:
         """`assignments`: where the members would go. They are not counted on their nodes."""
+
+
+@runtime_checkable
+class NormalizePlacementScore(Protocol):
+    """Brings a plugin's scores of places into 0..100."""
+
+    def normalize_placement_scores(self, scores: Sequence[int]) -> Sequence[int] | Status:
+        """The scores of all places, in their order. A Status ends the attempt."""
 
 
 @runtime_checkable

@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import inspect
 import os
 import re
 import sys
@@ -24,6 +25,9 @@ def load_class(reference: str) -> type:
     except BaseException as error:
         raise InputError(f"cannot import {module_name}: {told(error)}", where=f"--plugin {reference}") from error
     found = getattr(module, class_name, None)
+    if inspect.isfunction(found):
+        problem = f"{class_name} is a function: expected the class that it makes (functions serve as entry points)"
+        raise InputError(problem, where=f"--plugin {reference}")
     if not isinstance(found, type):
         hint = did_you_mean(class_name, (name for name, value in vars(module).items() if isinstance(value, type)))
         raise InputError(f"{module_name} has no class {class_name}{hint}", where=f"--plugin {reference}")

@@ -1,12 +1,12 @@
 """What a plugin counts for the metrics of the process."""
 
 from bisect import bisect_left
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar, runtime_checkable
 
 from moorage.errors import InputError
-from moorage.framework.answers import broken
+from moorage.framework.answers import broken, place_of
 
 Kind = TypeVar("Kind")
 
@@ -81,11 +81,13 @@ def histograms_of(name: str, plugin: Any) -> tuple[PluginHistogram, ...]:
 
 def _said(name: str, method: Callable[[], Any], kind: type[Kind]) -> tuple[Kind, ...]:
     try:
-        said = tuple(method())
-        for one in said:
-            if not isinstance(one, kind):
-                raise TypeError(f"{one!r} is no {kind.__name__}")
+        answer = method()
+        said = tuple(answer) if isinstance(answer, Iterable) else (answer,)
     except BaseException as problem:
         error = broken(name, method.__name__, problem)
         raise InputError(str(error), where=f"plugin {name}") from problem
+    for one in said:
+        if not isinstance(one, kind):
+            fault = f"{method.__name__} answered {one!r}: expected a list of {kind.__name__}{place_of(method)}"
+            raise InputError(fault, where=f"plugin {name}")
     return said

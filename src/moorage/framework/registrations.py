@@ -4,10 +4,12 @@ kinds of object it declares (`reads`, `may_read`, `writes`)."""
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from moorage.errors import InputError
-from moorage.framework.answers import definition, is_async, let_pass, raised_at
-from moorage.framework.events import EventHint
+from moorage.errors import InputError, did_you_mean
+from moorage.framework.answers import definition, is_async, let_pass, place_of, raised_at
+from moorage.framework.events import Action, ClusterEvent, EventHint, Resource
 from moorage.objects import KubeObject, Node, Pod
+
+_VERBS: Final = ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch")
 
 
 def registrations_of(name: str, plugin: Any) -> tuple[EventHint, ...] | None:
@@ -34,7 +36,14 @@ def registrations_of(name: str, plugin: Any) -> tuple[EventHint, ...] | None:
 
 
 def _is_whole(one: Any) -> bool:
-    return isinstance(one, EventHint) and (one.hint is None or callable(one.hint))
+    """Whether it is as `on` makes them."""
+    return (
+        isinstance(one, EventHint)
+        and isinstance(one.event, ClusterEvent)
+        and isinstance(one.event.resource, Resource)
+        and isinstance(one.event.action, Action)
+        and all(function is None or callable(function) for function in (one.hint, one.reads))
+    )
 
 
 def _refusal(name: str, problem: str, place: str) -> InputError:
@@ -53,9 +62,9 @@ def kinds_read(name: str, plugin: Any) -> Kinds:
     Raises InputError that names the plugin.
     """
     said = [
-        _checked(name, attribute, kind)
+        _checked(name, plugin, attribute, kind)
         for attribute in ("reads", "may_read")
-        for kind in _listed(name, attribute, getattr(plugin, attribute, ()))
+        for kind in _listed(name, plugin, attribute)
     ]
     if not isinstance(plugin, type):
         said += [one.kind for one in registrations_of(name, plugin) or () if one.kind is not None]
@@ -67,7 +76,7 @@ def kinds_awaited(name: str, plugin: Any) -> Kinds:
 
     Kubernetes' own kinds are left out where a version of it does not have them.
     """
-    optional = _listed(name, "may_read", getattr(plugin, "may_read", ()))
+    optional = _listed(name, plugin, "may_read")
     return tuple(kind for kind in kinds_read(name, plugin) if kind.PLURAL and kind not in optional)
 
 
@@ -75,18 +84,36 @@ def kinds_written(name: str, plugin: Any) -> dict[type[KubeObject], tuple[str, .
     """What `writes` of a plugin says: the kinds it writes, each with the verbs. Raises InputError that names it."""
     said = getattr(plugin, "writes", ())
     if isinstance(said, Mapping):
-        return {_checked(name, "writes", kind): tuple(verbs) for kind, verbs in said.items()}
-    return {_checked(name, "writes", kind): ALL_WRITES for kind in _listed(name, "writes", said)}
+        return {_checked(name, plugin, "writes", kind): _verbs(name, plugin, kind, said[kind]) for kind in said}
+    return {_checked(name, plugin, "writes", kind): ALL_WRITES for kind in _listed(name, plugin, "writes")}
 
 
-def _listed(name: str, attribute: str, said: Any) -> Iterable[Any]:
+def _verbs(name: str, plugin: Any, kind: type[KubeObject], said: Any) -> tuple[str, ...]:
+    """What may be done to objects of a kind: a verb, or one with a subresource behind it (`patch/status`)."""
+    problem = f"writes says {said!r} of {kind.KIND}: expected a tuple of {', '.join(_VERBS)}, with /status or the like"
+    if not isinstance(said, tuple | list | set | frozenset):
+        raise _undeclared(name, plugin, problem)
+    for verb in said:
+        known = verb.partition("/")[0] if isinstance(verb, str) else ""
+        if known not in _VERBS:
+            raise _undeclared(name, plugin, f"{problem}{did_you_mean(known, _VERBS)}")
+    return tuple(said)
+
+
+def _listed(name: str, plugin: Any, attribute: str) -> Iterable[Any]:
+    said = getattr(plugin, attribute, ())
     if isinstance(said, tuple | list | set | frozenset):
         return said
-    raise InputError(f"{attribute} is {said!r}: expected a tuple of kinds", where=f"plugin {name}")
+    raise _undeclared(name, plugin, f"{attribute} is {said!r}: expected a tuple of kinds")
 
 
-def _checked(name: str, attribute: str, kind: Any) -> type[KubeObject]:
+def _checked(name: str, plugin: Any, attribute: str, kind: Any) -> type[KubeObject]:
     if isinstance(kind, type) and issubclass(kind, KubeObject) and kind.KIND:
         return kind
     problem = f"{attribute} has {kind!r}: expected a kind of moorage.objects, a class of your own or custom_kind(...)"
-    raise InputError(problem, where=f"plugin {name}")
+    raise _undeclared(name, plugin, problem)
+
+
+def _undeclared(name: str, plugin: Any, problem: str) -> InputError:
+    where = place_of(plugin if isinstance(plugin, type) else type(plugin))
+    return InputError(f"{problem}{where}", where=f"plugin {name}")

@@ -6,18 +6,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from moorage.cluster import needed_kinds, profile_hints
-from moorage.columns import Snapshot
-from moorage.columns.nominations import Nominations
 from moorage.config import DEFAULT_FEATURES, Config, Features, LeaderElection, parse_config
-from moorage.engine import make_engine
 from moorage.errors import InputError
 from moorage.framework.profile import Profile
 from moorage.framework.registrations import kinds_written
 from moorage.framework.registry import Registry
 from moorage.kube.paths import resource_of
+from moorage.live.trying import try_plugins
 from moorage.objects import KubeObject
-from moorage.queue import SchedulingQueue
 from moorage.values import yaml
 
 Tree = dict[str, Any]
@@ -123,7 +119,7 @@ def _cluster_role(config: Config, registry: Registry, deployment: Deployment) ->
 
 def _rules(config: Config, registry: Registry) -> Iterator[tuple[str, Iterable[str], list[str]]]:
     """Group, resources and verbs of what the enabled plugins do."""
-    profiles, kinds = _profiles(config, registry)
+    profiles, kinds = try_plugins(config, registry)
     evicts = any(profile.at("postFilter") for profile in profiles)
     yield "", ["pods"], [*_READ, "delete"] if evicts else _READ
     yield "", ["pods/binding"], ["create"]
@@ -136,18 +132,6 @@ def _rules(config: Config, registry: Registry) -> Iterator[tuple[str, Iterable[s
     yield "events.k8s.io", ["events"], ["create", "patch"]
     yield "authentication.k8s.io", ["tokenreviews"], ["create"]
     yield "authorization.k8s.io", ["subjectaccessreviews"], ["create"]
-
-
-def _profiles(config: Config, registry: Registry) -> tuple[list[Profile], tuple[type[KubeObject], ...]]:
-    """The profiles as they will run, and the kinds they need to see."""
-    engine = make_engine(Snapshot(), config, registry=registry)
-    profiles = [runner.profile for runner in engine.runners.values()]
-    hints = {profile.scheduler_name: profile_hints(profile, asks=bool(config.extenders)) for profile in profiles}
-    queue = SchedulingQueue(
-        profiles=hints, queue_sort=profiles[0].at("queueSort")[0].plugin, nominations=Nominations(), now=lambda: 0.0
-    )
-    plugins = [item for profile in profiles for item in profile.plugins.items()]
-    return profiles, needed_kinds(plugins, queue.registered_actions())
 
 
 def read_rules(kinds: Iterable[type[KubeObject]]) -> Iterator[tuple[str, Iterable[str], list[str]]]:

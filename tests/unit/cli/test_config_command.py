@@ -3,6 +3,7 @@
 import json
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from threading import Thread
 
@@ -12,6 +13,7 @@ from typer.testing import CliRunner, Result
 from moorage.cli.config import app
 from moorage.config import default_config, parse_config
 from moorage.config.view import as_data
+from moorage.framework import registry
 from moorage.values import yaml
 
 GOOD = "apiVersion: kubescheduler.config.k8s.io/v1\nkind: KubeSchedulerConfiguration\n"
@@ -298,3 +300,33 @@ def test_arguments_for_a_plugin_nobody_knows_are_an_error_only_where_that_is_ask
 def test_a_plugin_weighs_what_it_says_where_the_file_says_nothing(tmp_path: Path) -> None:
     file, plugin = with_tide(tmp_path, "{name: Tide}")
     assert "Tide (7)" in run("view", file, "--plugin", plugin).stdout.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ("def events_to_register(self): return [7]", "events_to_register: answered 7; expected a list of on(...)"),
+        ("reads = ('ConfigMap',)", "reads has 'ConfigMap': expected a kind"),
+        ("writes = 'Pod'", "writes is 'Pod': expected a tuple of kinds"),
+        ("def counters(self): return [1]", "counters answered 1: expected a list of PluginCounter"),
+    ],
+)
+def test_validate_refuses_what_would_not_start(tmp_path: Path, said: str, problem: str) -> None:
+    """Whatever `moorage scheduler` would refuse of a plugin is a fault here, too, with the plugin and its line."""
+    plugin = tmp_path / "mine.py"
+    plugin.write_text(f"class Mine:\n    {said}\n    def filter(self, state, pod, node): ...\n")
+    config = tmp_path / "mine.yaml"
+    config.write_text(GOOD + "profiles: [{plugins: {multiPoint: {enabled: [{name: Mine}]}}}]\n")
+    result = run("validate", str(config), "--plugin", f"{plugin}:Mine")
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"{config}: plugin Mine: {problem}")
+    assert "mine.py:" in result.stderr
+
+
+def test_validate_tells_of_broken_packages_once(
+    good: str, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    entries = EntryPoints([EntryPoint("Torn", "no_such_module:Torn", registry.ENTRY_POINT_GROUP)])
+    monkeypatch.setattr(registry, "entry_points", lambda *, group: entries.select(group=group))
+    assert run("validate", good, good).exit_code == 0
+    assert len([one for one in caplog.messages if "Torn" in one]) == 1

@@ -89,7 +89,9 @@ def answers(places: dict[str, str], tmp_path_factory: pytest.TempPathFactory) ->
             said = told(shlex.split(_filled(mistake["typed"], places)), folder)
             for name, value in places.items():
                 said = said.replace(value, f"{{{name}}}")
-            lines = [line.rstrip() for line in said.replace(str(folder), "~").splitlines() if line.strip()]
+            # Lines of code are told by the last folder alone.
+            said = said.replace(str(folder), "~").replace(f"{folder.name}/", "~/")
+            lines = [line.rstrip() for line in said.splitlines() if line.strip()]
             found[mistake["mistake"]] = "\n".join(lines)
     os.chdir(before)
     return found

@@ -4,16 +4,19 @@ import re
 import sys
 from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
 from moorage.config import parse_config
 from moorage.config.types import API_VERSION, KIND
 from moorage.errors import InputError
+from moorage.framework import Resource, on
 from moorage.framework import registry as registry_module
 from moorage.framework.handle import Handle
+from moorage.framework.registrations import kinds_written
 from moorage.framework.registry import Registry, load_class, plugin_name, served_points
+from moorage.objects import Pod
 
 
 class Plain:
@@ -89,7 +92,7 @@ def test_a_name_is_taken_once() -> None:
 
 def test_a_class_without_any_method_is_refused() -> None:
     with pytest.raises(
-        InputError, match='plugin "object" serves no extension point: it has none of the methods of preEnqueue'
+        InputError, match='plugin "object": it serves no extension point: it has none of the methods of preEnqueue'
     ):
         Registry().register(object)
 
@@ -285,6 +288,16 @@ class AnyTwo(Nothing):
         self.given = (config, framework, clock)
 
 
+class TurnedInPart(Nothing):
+    def __init__(self, handle: Any, config: Any) -> None:
+        self.given = (config, handle)
+
+
+class Keywords(Nothing):
+    def __init__(self, **both: Any) -> None:
+        self.given = (both["args"], both["handle"])
+
+
 class Starred(Nothing):
     def __init__(self, *args: Any) -> None:
         self.given = args
@@ -298,6 +311,8 @@ class Starred(Nothing):
         (OnlyHandle, ("HANDLE", 3)),
         (Turned, ("ARGS", "HANDLE")),
         (AnyTwo, ("ARGS", "HANDLE", 7)),
+        (TurnedInPart, ("ARGS", "HANDLE")),
+        (Keywords, ("ARGS", "HANDLE")),
         (Starred, ("ARGS", "HANDLE")),
     ],
 )
@@ -324,3 +339,87 @@ def test_only_what_binds_may_run_in_a_worker_thread(said: Any, problem: str) -> 
     with pytest.raises(InputError, match=problem):
         Registry().register(type("Mine", (), {**members, "worker_thread": said}))
     Registry().register(type("Mine", (), {**members, "worker_thread": ("pre_bind",)}))
+
+
+async def _later(*_: Any) -> None: ...
+
+
+#: What would fail at every pod, or never be called, is refused when the class is registered, with its line.
+MISTAKES: dict[str, tuple[dict[str, Any], str]] = {
+    "too few parameters": (
+        {"filter": lambda _self, _pod, _node: None},
+        r"filter is called with \(self, state, pod, node\): it takes \(_self, _pod, _node\)",
+    ),
+    "too many": (
+        {"score": lambda _self, _state, _pod, _node, _extra: 1},
+        r"score is called with \(self, state, pod, node\): it takes \(_self, _state, _pod, _node, _extra\)",
+    ),
+    "async where nobody waits": ({"filter": _later}, "filter is async, and nothing is awaited there"),
+    "Go's own name": ({"filter": lambda *_: None, "PostBind": lambda *_: None}, "PostBind.* did you mean post_bind"),
+    "Java's": ({"filter": lambda *_: None, "preScore": lambda *_: None}, r"preScore.* did you mean pre_score\?"),
+    "half of a pair": ({"filter": lambda *_: None, "reserve": lambda *_: None}, "it has reserve and lacks unreserve"),
+    "the other pair": ({"filter": lambda *_: None, "add_pod": lambda *_: None}, "it has add_pod and lacks remove_pod"),
+    "no method": ({"filter": 5}, "filter is 5: expected a method"),
+    "a property": ({"filter": property(lambda _: None)}, "filter is a property: expected a method"),
+    "a name that is none": ({"filter": lambda *_: None, "name": 5}, "name is 5: expected text"),
+    "no scope": ({"filter": lambda *_: None, "filter_scope": "node"}, r"filter_scope is 'node': expected Scope\.NODE,"),
+    "made by something async": ({"filter": lambda *_: None, "__init__": _later}, "is async: what takes time belongs"),
+}
+
+
+@pytest.mark.parametrize("mistake", MISTAKES)
+def test_a_class_that_cannot_serve_is_refused_with_its_line(mistake: str) -> None:
+    members, problem = MISTAKES[mistake]
+    with pytest.raises(InputError, match=problem) as refusal:
+        Registry().register(type("Mine", (Nothing,), {**members, "__module__": __name__}))
+    assert refusal.value.problem.startswith('plugin "Mine": ')
+
+
+def test_a_class_is_named_with_its_line(tmp_path: Path) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text("\n\nclass Mine:\n    name = 7\n    def filter(self, state, pod, node): ...\n")
+    with pytest.raises(InputError, match=r"name is 7: expected text \(at .*/mine\.py:3\)"):
+        Registry().register_named(f"{path}:Mine")
+
+
+def test_methods_with_more_than_they_need_serve() -> None:
+    class Mine:
+        def filter(self, *_: Any, **more: Any) -> None: ...
+
+        @staticmethod
+        def score(_state: Any, _pod: Any, _node: Any, extra: int = 3) -> int:
+            return extra
+
+        @classmethod
+        def permit(cls, state: Any, pod: Any, node_name: str) -> None: ...
+
+    assert served_points(Mine) == {"filter", "score", "permit"}
+    Registry().register(Mine)
+
+
+def test_a_function_is_told_from_a_class(plugin_file: Path) -> None:
+    plugin_file.write_text(plugin_file.read_text() + "def make() -> Mine: ...\n")
+    with pytest.raises(InputError, match="make is a function: expected the class that it makes"):
+        load_class(f"{plugin_file}:make")
+
+
+@pytest.mark.parametrize(
+    ("registration", "problem"),
+    [
+        (lambda: on(Resource.NODE, "add"), "'add' is no action: expected some of Action, such as"),
+        (lambda: on(Resource.NODE, hint="soon"), "the hint is 'soon': expected a function"),
+        (lambda: on(Resource.NODE, reads=7), "the reads is 7: expected a function"),
+    ],
+)
+def test_a_registration_is_checked_where_it_is_written(registration: Any, problem: str) -> None:
+    with pytest.raises(InputError, match=problem):
+        registration()
+
+
+def test_verbs_that_are_none() -> None:
+    class Writing(Nothing):
+        writes: ClassVar = {Pod: ("pach",)}
+
+    with pytest.raises(InputError, match=r"writes says \('pach',\) of Pod: .*; did you mean patch\? \(at "):
+        kinds_written("Writing", Writing())
+    assert kinds_written("W", type("W", (), {"writes": {Pod: ("patch/status",)}})) == {Pod: ("patch/status",)}
