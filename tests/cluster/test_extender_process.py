@@ -108,6 +108,16 @@ async def test_kube_scheduler_goes_through_all_four(
     assert served["bind"] == 4
 
 
+async def test_plugins_live_as_long_as_the_process(world: World, tmp_path: Path) -> None:
+    node = await seats(world, "only", 1)
+    async with extender_process(world, tmp_path):
+        pass
+    told = (tmp_path / "extender.log").read_text()
+    places = [told.index(one) for one in ("seats begins and knows", "seats works", "seats ends")]
+    assert places == sorted(places)
+    assert node in told, "start comes when the cluster has been read"
+
+
 async def test_two_at_a_time_never_share_a_seat(world: World, tmp_path: Path) -> None:
     """Without any scheduler: whoever asks, the second is refused."""
     node = await seats(world, "only", 1)

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Coroutine, Iterable
 from typing import Any, Final
 
-from moorage.attempt.world import Job, World
+from moorage.attempt.world import Beside, Job
 from moorage.errors import ApiError
 from moorage.framework.answers import broken, wrong_await
 from moorage.framework.faults import Faults
@@ -21,7 +21,7 @@ _POINT: Final = "background"
 class Background:
     """The coroutines of plugins that belong to no attempt. One that breaks is told, and stays in `dead`."""
 
-    def __init__(self, *, world: World, faults: Faults) -> None:
+    def __init__(self, *, world: Beside, faults: Faults) -> None:
         self._world = world
         self._faults = faults
         self._jobs: list[Job] = []

@@ -104,14 +104,27 @@ class Observer(Protocol):
         """An attempt ended without a node."""
 
 
-class World(Protocol):
-    """What an attempt may ask of the process around it."""
-
-    # Time, and work beside.
+class Beside(Protocol):
+    """Work beside what goes on: what plugins have running in the background needs no more of a world."""
 
     @property
     def cancellation(self) -> type[BaseException]:
         """What a cancelled job is told by. Undo and let it pass; nothing a plugin raises arrives as this."""
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> Job:
+        """Begin work beside this. What it raises is a bug: the host says so and goes on."""
+
+    async def ended(self, jobs: Collection[Job], *, at_most: float | None = None) -> bool:
+        """Wait until all of them have ended, or for so many seconds. Whether they have."""
+
+    async def run(self, awaitable: Any) -> Any:
+        """Await what a plugin gave. A cancellation of its own raises SelfCancelled: an error, like any other of its."""
+
+
+class World(Beside, Protocol):
+    """What an attempt may ask of the process around it."""
+
+    # Time; work beside is above.
 
     def now(self) -> float:
         """Seconds of the epoch; never goes back."""
@@ -122,20 +135,11 @@ class World(Protocol):
     def call_later(self, seconds: float, call: Callable[[], None]) -> Timer:
         """Have something called when so much time has passed."""
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> Job:
-        """Begin work beside this. What it raises is a bug: the host says so and goes on."""
-
-    async def ended(self, jobs: Collection[Job], *, at_most: float | None = None) -> bool:
-        """Wait until all of them have ended, or for so many seconds. Whether they have."""
-
     def promise(self) -> Promise[Value]:
         """A promise nobody has kept yet."""
 
     async def kept(self, promise: Promise[Value]) -> Value:
         """Wait for a promise that one coroutine alone waits for."""
-
-    async def run(self, awaitable: Any) -> Any:
-        """Await what a plugin gave. A cancellation of its own raises SelfCancelled: an error, like any other of its."""
 
     async def run_in_thread(self, call: Callable[[], Any]) -> Any:
         """Call what a plugin wants to run where it holds up nobody. To be awaited in `run`, like what plugins give."""

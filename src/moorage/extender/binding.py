@@ -8,10 +8,11 @@ binding it began.
 import asyncio
 import inspect
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Coroutine, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
+from moorage.attempt.background import Background
 from moorage.cluster import ClusterState
 from moorage.columns import PodInfo
 from moorage.engine.runner import Runner
@@ -38,9 +39,19 @@ _PODS = resource_of("Pod")
 class BindHost(ClientObjects):
     """What plugins may ask of an extender's process: to bind, to sleep, and the API client. There is no queue."""
 
-    def __init__(self, client: Client, lanes: Lanes) -> None:
+    def __init__(self, client: Client | None, lanes: Lanes | None, background: Background) -> None:
+        """Without a cluster to follow there are no client and no lanes."""
         super().__init__(client)
         self._lanes = lanes
+        self._background = background
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have something awaited beside what goes on. What it raises is logged: nobody waits for it."""
+        self._background.later(work)
+
+    def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
+        """Have something run for as long as the process does. If it breaks, the log and /readyz say so."""
+        self._background.spawn(work)
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """Nobody is held at Permit here."""
@@ -61,6 +72,8 @@ class BindHost(ClientObjects):
 
     async def bind(self, pod: PodInfo, node_name: str) -> None:
         """Write the binding, and go on until it is known what came of it."""
+        if self._lanes is None:
+            raise RuntimeError("no cluster is followed here: nothing can be bound")
         uncertain = False
         while True:
             try:

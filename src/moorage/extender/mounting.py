@@ -6,12 +6,14 @@ GET  /metrics                                open to whom may ask
 """
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, MutableMapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from ssl import SSLContext
 from typing import Any, Final
 
 from aiohttp import web
+from aiohttp.http_exceptions import HttpProcessingError
 
 from moorage.errors import InputError
 from moorage.extender.guarding import Guard, Limits
@@ -44,7 +46,7 @@ class _Front:
         if path in ("/healthz", "/livez") or (path == "/readyz" and self._service.is_ready):
             return Reply(b"ok"), _TEXT
         if path == "/readyz":
-            return Reply(b"not ready: the cluster has not been read yet, or another replica leads\n", 503), _TEXT
+            return Reply(f"not ready: {self._service.trouble}\n".encode(), 503), _TEXT
         return Reply(b"404 page not found\n", 404), _TEXT
 
     async def post(self, path: str, body: bytes) -> tuple[Reply, str]:
@@ -75,6 +77,9 @@ def aiohttp_app(
                     body = await request.read()
             except TimeoutError:
                 raise web.HTTPRequestTimeout(text="the body did not come in time\n") from None
+            except (web.RequestPayloadError, ConnectionError) as problem:
+                _LOG.warning("%s sent a body that cannot be read: %s", request.remote, _in_one_line(problem))
+                raise web.HTTPBadRequest(text=f"the body cannot be read: {_in_one_line(problem)}\n") from None
             reply, content_type = await front.post(path, body)
         elif reply is None:
             reply, content_type = front.get(path)
@@ -169,6 +174,30 @@ _LINGERING_SECONDS: Final = 0.5
 _SILENT: Final = web.AppKey("silent", dict[web.RequestHandler, asyncio.TimerHandle])
 
 
+class _Log(logging.LoggerAdapter[logging.Logger]):
+    """The log of the HTTP server: what callers do wrong is told in a line each, what we do with its trace."""
+
+    def log(self, level: int, msg: object, *args: object, **more: Any) -> None:
+        """The server keeps some of it for whoever debugs, and shows a trace of the rest."""
+        problem = more.get("exc_info")
+        if isinstance(problem, HttpProcessingError):
+            caller = args[0] if args else "somebody"
+            super().log(logging.WARNING, "%s sent what is no request: %s", caller, _in_one_line(problem))
+        elif not isinstance(problem, web.RequestPayloadError):  # told where the body was read
+            super().log(level, msg, *args, **more)
+
+
+_LOG: Final = _Log(logging.getLogger(__name__))
+
+_MOST_SHOWN: Final = 200
+
+
+def _in_one_line(problem: BaseException) -> str:
+    text = problem.message if isinstance(problem, HttpProcessingError) else str(problem)
+    text = " ".join(text.split())
+    return text if len(text) <= _MOST_SHOWN else f"{text[:_MOST_SHOWN]}..."
+
+
 @asynccontextmanager
 async def serving(
     application: web.Application,
@@ -179,7 +208,7 @@ async def serving(
     limits: Limits | None = None,
 ) -> AsyncIterator[int]:
     """Serve on an address until the block ends; gives the port. A connection that says nothing is closed."""
-    runner = web.AppRunner(application, access_log=None, lingering_time=_LINGERING_SECONDS)
+    runner = web.AppRunner(application, access_log=None, logger=_LOG, lingering_time=_LINGERING_SECONDS)
     await runner.setup()
     try:
         server = runner.server

@@ -12,8 +12,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Any, Final, Self
 
+from moorage.attempt.background import Background
 from moorage.cluster import ClusterState, needed_kinds
 from moorage.columns import PodInfo, Snapshot
 from moorage.config import Config
@@ -27,11 +28,13 @@ from moorage.extender.deciding import Candidate, Crowded, Decider
 from moorage.extender.following import Nodes, make_informers, pods_by_uid
 from moorage.extender.metering import Meter
 from moorage.extender.promises import Promises
+from moorage.framework.faults import Faults
 from moorage.framework.registry import Registry
 from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.fencing import FencedClient
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
+from moorage.kube.tasks import Tasks
 from moorage.kube.transport import Client
 from moorage.objects import Node, Pod, decode
 
@@ -55,7 +58,8 @@ class Reply:
 
 
 class ExtenderService:
-    """Serves the plugins of a profile to schedulers. An async context manager: inside, it follows the cluster.
+    """Serves the plugins of a profile to schedulers. An async context manager: inside, it follows the cluster, and its
+    plugins live: `start` is called once the cluster has been read, `stop` at the end.
 
     `access` is None for an extender that is sent whole nodes (nodeCacheCapable false) and knows no more than those: no
     pods, and no binding. `may_act` is asked before every write, and before every answer.
@@ -83,19 +87,24 @@ class ExtenderService:
         self._client = Client(access, connections=_CLIENT_CONNECTIONS) if access is not None else None
         self._config, self._registry = config, registry
         self._now = now
+        self._faults = Faults()
+        self._background = Background(world=Tasks(), faults=self._faults)
         self._promises = Promises(now, on_change=self._room.set)
         self._binder: Binder | None = None
         self._build()
 
     def _build(self) -> None:
-        host = None
+        client = lanes = None
         if self._client is not None:
             connection = self._config.client_connection
             lanes = Lanes(
                 self._client, qps=connection.qps, burst=connection.burst, may_act=self._may_act, clock=time.monotonic
             )
-            host = BindHost(FencedClient(self._client, lanes), lanes)
-        engine = make_engine(self.cluster.snapshot, self._config, registry=self._registry, host=host)
+            client = FencedClient(self._client, lanes)
+        host = BindHost(client, lanes, self._background)
+        engine = make_engine(
+            self.cluster.snapshot, self._config, registry=self._registry, host=host, faults=self._faults
+        )
         (runner,) = engine.runners.values()
         #: What is served: what the plugins given have something to say on.
         self.verbs = verbs_of(runner.profile.at, follows=self._client is not None)
@@ -111,25 +120,46 @@ class ExtenderService:
             BIND: self._bind,
         }
 
+    def plugin(self, name: str) -> Any:
+        """The instance of a plugin."""
+        return dict(self._plugins)[name]
+
     @property
     def is_ready(self) -> bool:
-        """Whether the cluster is known, and answers are ours to give."""
-        return (self._client is None or self._synced.is_set()) and self._may_act()
+        """Whether the cluster is known, answers are ours to give, and what plugins have running runs."""
+        return not self.trouble
+
+    @property
+    def trouble(self) -> str:
+        """Why it is not ready; "" where it is."""
+        if self._client is not None and not self._synced.is_set():
+            return "the cluster has not been read yet"
+        if not self._may_act():
+            return "another replica leads"
+        return "; ".join(self._background.dead.values())
 
     async def __aenter__(self) -> Self:
         if self._client is not None:
             await self._stack.enter_async_context(self._client)
             kinds = needed_kinds(self._plugins, {})
             informers = make_informers(self._client, self.cluster, kinds, self._promises.withdraw)
-            self._following = asyncio.create_task(run_informers(informers, on_synced=self._synced.set))
+            self._following = asyncio.create_task(run_informers(informers, on_synced=self._on_synced))
             self._following.add_done_callback(_log_end)
+        else:
+            self._on_synced()
         return self
+
+    def _on_synced(self) -> None:
+        """What there is to know is known: the plugins begin."""
+        self._synced.set()
+        self._background.start(self._plugins)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._binder is not None:
             await self._binder.close()
+        await self._background.stop()
         if self._following is not None:
             self._following.cancel()
             await asyncio.wait([self._following])

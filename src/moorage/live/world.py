@@ -2,12 +2,12 @@
 
 import asyncio
 import logging
-from collections.abc import Callable, Collection, Coroutine, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeVar
 
 import msgspec
 
-from moorage.attempt.world import Job, Observer, PodEvent, Promise, SelfCancelled
+from moorage.attempt.world import Observer, PodEvent, Promise
 from moorage.columns import PodInfo
 from moorage.engine.asking import Answer, Broken, Extender, Question
 from moorage.errors import ApiError, ExtenderError
@@ -29,6 +29,7 @@ from moorage.kube.fencing import FencedClient
 from moorage.kube.gate import Lane
 from moorage.kube.lanes import Lanes, RetryPolicy
 from moorage.kube.paths import resource_of
+from moorage.kube.tasks import Tasks
 from moorage.kube.transport import MERGE_PATCH, Client
 from moorage.live.reporting import Reporter
 from moorage.live.workers import Workers
@@ -44,35 +45,7 @@ _LOOK_AGAIN: Final = 1.0
 _STATUS_RETRY: Final = RetryPolicy(attempts=4, first_delay=0.01, longest_delay=1.0)
 
 
-class TaskJob:
-    """A coroutine in a task of its own. It begins before it is told that it is cancelled."""
-
-    __slots__ = ("_began", "_is_cancelled", "task")
-
-    def __init__(self, loop: asyncio.AbstractEventLoop, work: Coroutine[Any, Any, None]) -> None:
-        self._began = False
-        self._is_cancelled = False
-        self.task = loop.create_task(self._run(work))
-
-    def cancel(self) -> None:
-        """End it: what it awaits raises CancelledError."""
-        if self._is_cancelled:
-            return
-        self._is_cancelled = True
-        if self._began:
-            self.task.cancel()
-
-    async def _run(self, work: Coroutine[Any, Any, None]) -> None:
-        self._began = True
-        if self._is_cancelled:
-            self.task.cancel()
-        try:
-            await work
-        except Exception:
-            logger.exception("work beside the scheduling loop broke")
-
-
-class LiveWorld:
+class LiveWorld(Tasks):
     """attempt.world.World on a real cluster. Everything written goes through the lanes."""
 
     def __init__(
@@ -97,11 +70,6 @@ class LiveWorld:
 
     # Time, and work beside.
 
-    @property
-    def cancellation(self) -> type[BaseException]:
-        """What a cancelled job is told by."""
-        return asyncio.CancelledError
-
     async def sleep(self, seconds: float) -> None:
         """Let time pass."""
         await asyncio.sleep(seconds)
@@ -109,18 +77,6 @@ class LiveWorld:
     def call_later(self, seconds: float, call: Callable[[], None]) -> asyncio.TimerHandle:
         """Have something called when so much time has passed."""
         return self._loop.call_later(seconds, call)
-
-    def spawn(self, work: Coroutine[Any, Any, None]) -> TaskJob:
-        """Begin work beside this."""
-        return TaskJob(self._loop, work)
-
-    async def ended(self, jobs: Collection[Job], *, at_most: float | None = None) -> bool:
-        """Wait until all of them have ended, or for so many seconds."""
-        tasks = [job.task for job in jobs if isinstance(job, TaskJob)]
-        if not tasks:
-            return True
-        _, late = await asyncio.wait(tasks, timeout=at_most)
-        return not late
 
     def promise(self) -> asyncio.Future[Any]:
         """A promise nobody has kept yet."""
@@ -131,16 +87,6 @@ class LiveWorld:
         assert isinstance(promise, asyncio.Future)
         value: Value = await promise
         return value
-
-    async def run(self, awaitable: Any) -> Any:
-        """Await what a plugin gave. Only this task's own cancellation is ours."""
-        try:
-            return await awaitable
-        except asyncio.CancelledError as problem:
-            task = asyncio.current_task()
-            if task is not None and task.cancelling():
-                raise
-            raise SelfCancelled("cancelled what it awaited itself") from problem
 
     async def run_in_thread(self, call: Callable[[], Any]) -> Any:
         """Call what a plugin wants to run where it holds up nobody."""

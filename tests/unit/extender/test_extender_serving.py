@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import logging
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -22,7 +23,7 @@ from moorage.extender import ExtenderService, aiohttp_app, asgi_app, make_extend
 from moorage.extender.configuring import plugins_config, register
 from moorage.extender.guarding import Guard, Limits, server_context
 from moorage.extender.mounting import serving
-from moorage.framework import CycleState, NodeInfo, Status, unresolvable, unschedulable
+from moorage.framework import CycleState, Node, NodeInfo, Status, unresolvable, unschedulable
 
 POD = {"metadata": {"name": "p", "namespace": "default", "uid": "u"}, "spec": {"containers": [{"name": "main"}]}}
 
@@ -192,6 +193,19 @@ def at(service: ExtenderService, **more: Any) -> AbstractAsyncContextManager[int
     return serving(aiohttp_app(service, limits=limits, **more), "127.0.0.1", 0, tls=tls, limits=limits)
 
 
+_HEAD = b"POST /filter HTTP/1.1\r\nHost: x\r\n"
+MALFORMED: dict[str, tuple[bytes, str]] = {
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03", "HTTPS traffic on an HTTP port"),
+    "no HTTP": (b"hello\r\n\r\n", "sent what is no request"),
+    "a length that is none": (_HEAD + b"Content-Length: -5\r\n\r\n{}", "sent what is no request"),
+    "a header that is none": (_HEAD + b"X\r\n\r\n", "sent what is no request"),
+    "a chunk that is none": (_HEAD + b"Transfer-Encoding: chunked\r\n\r\n2\r\n{}\r\nzz\r\n", "sent what is no request"),
+    "a long line": (b"GET /" + b"a" * 20_000 + b" HTTP/1.1\r\n\r\n", "sent what is no request"),
+    "no gzip": (_HEAD + b"Content-Encoding: gzip\r\nContent-Length: 6\r\n\r\nabcdef", "a body that cannot be read"),
+    "a body cut short": (_HEAD + b"Content-Length: 50\r\n\r\n{", "a body that cannot be read"),
+}
+
+
 class TestHttp:
     async def test_served_on_its_own(self, service: ExtenderService, session: aiohttp.ClientSession) -> None:
         async with at(service) as port:
@@ -254,6 +268,92 @@ class TestHttp:
             with pytest.raises(InputError, match="cannot listen"):
                 async with serving(aiohttp_app(make_extender(ByLabel, whole_nodes=True)), "127.0.0.1", port):
                     pass
+
+    @pytest.mark.parametrize("sent", MALFORMED, ids=list(MALFORMED))
+    async def test_a_malformed_request_is_a_line_in_the_log(
+        self, service: ExtenderService, sent: str, caplog: pytest.LogCaptureFixture, session: aiohttp.ClientSession
+    ) -> None:
+        raw, line = MALFORMED[sent]
+        async with at(service) as port:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(raw)
+            writer.write_eof()
+            with contextlib.suppress(ConnectionError):
+                assert await reader.read() == b"" or sent != "a body cut short"
+            writer.close()
+            async with session.post(f"http://127.0.0.1:{port}/filter", json=whole(node("a"))) as answer:
+                assert answer.status == 200
+        told = [one for one in caplog.records if one.levelno >= logging.WARNING]
+        assert [(line in one.getMessage(), one.exc_info, "\n" in one.getMessage()) for one in told] == [
+            (True, None, False)
+        ]
+
+
+class Living(ByLabel):
+    """Has a life of its own beside the answers."""
+
+    def __init__(self, args: Any, handle: Any) -> None:
+        self.handle = handle
+        self.lived: list[str] = []
+
+    async def start(self) -> None:
+        self.lived.append("started")
+        self.handle.spawn(self.work())
+        await self.handle.host.sleep(0)
+
+    async def work(self) -> None:
+        self.lived.append("working")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.lived.append("cancelled")
+
+    async def stop(self) -> None:
+        self.lived.append("stopped")
+
+
+class TestLifecycle:
+    async def test_start_work_and_stop(self, session: aiohttp.ClientSession) -> None:
+        service = make_extender(Living, whole_nodes=True)
+        plugin: Living = service.plugin("Living")
+        assert plugin.lived == []
+        async with at(service) as port:
+            async with session.post(f"http://127.0.0.1:{port}/filter", json=whole(node("a"))) as answer:
+                assert answer.status == 200
+            assert plugin.lived == ["started", "working"]
+        assert plugin.lived == ["started", "working", "cancelled", "stopped"]
+
+    @pytest.mark.parametrize("where", ["start", "work"])
+    async def test_what_breaks_is_told_and_shown_by_readyz(
+        self, where: str, session: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        async def broken(_self: Living) -> None:
+            raise KeyError("tide")
+
+        service = make_extender(type("Living", (Living,), {where: broken}), whole_nodes=True)
+        async with at(service) as port:
+            url = f"http://127.0.0.1:{port}"
+            async with session.get(f"{url}/readyz") as answer:
+                assert (answer.status, "KeyError: 'tide'" in await answer.text()) == (503, True)
+            async with session.post(f"{url}/filter", json=whole(node("a"))) as answer:
+                assert (await answer.json())["Error"] == "", "it answers all the same"
+        assert [one for one in caplog.messages if "KeyError: 'tide' (at extender/test_extender_serving.py:" in one]
+
+    async def test_an_end_that_hangs_is_not_waited_for(self, caplog: pytest.LogCaptureFixture) -> None:
+        async def stop(_self: Living) -> None:
+            await asyncio.Event().wait()
+
+        service = make_extender(type("Living", (Living,), {"stop": stop}), whole_nodes=True)
+        async with at(service):
+            pass
+        assert "plugins were not stopped within 1.5 s" in caplog.text
+
+    async def test_without_a_cluster_nothing_is_read(self) -> None:
+        service = make_extender(Living, whole_nodes=True)
+        with pytest.raises(RuntimeError, match="no cluster is followed here"):
+            await service.plugin("Living").handle.host.read(Node, "a")
+        with pytest.raises(RuntimeError, match="nothing can be bound"):
+            await service.plugin("Living").handle.host.bind(None, "a")
 
 
 class TestGuard:
