@@ -406,9 +406,9 @@ def test_a_function_is_told_from_a_class(plugin_file: Path) -> None:
 @pytest.mark.parametrize(
     ("registration", "problem"),
     [
-        (lambda: on(Resource.NODE, "add"), "'add' is no action: expected some of Action, such as"),
-        (lambda: on(Resource.NODE, hint="soon"), "the hint is 'soon': expected a function"),
-        (lambda: on(Resource.NODE, reads=7), "the reads is 7: expected a function"),
+        (lambda: on(Resource.NODE, "add"), "'add' is no action: expected some of Action, such as"),  # type: ignore[arg-type]
+        (lambda: on(Resource.NODE, hint="soon"), "the hint is 'soon': expected a function"),  # type: ignore[arg-type]
+        (lambda: on(Resource.NODE, reads=7), "the reads is 7: expected a function"),  # type: ignore[arg-type]
     ],
 )
 def test_a_registration_is_checked_where_it_is_written(registration: Any, problem: str) -> None:
