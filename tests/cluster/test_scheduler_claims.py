@@ -1,7 +1,5 @@
 """Pods with claims on devices: allocated, reserved and written before the pod is bound."""
 
-import asyncio
-import functools
 from typing import Any
 
 from tests.cluster.scheduler_world import Tree, World, features_of_kube_scheduler
@@ -13,8 +11,6 @@ from moorage.kube.errors import NotFound
 
 V1 = "resource.k8s.io/v1"
 FINALIZER = "resource.kubernetes.io/delete-protection"
-#: How often two pods race for one device.
-RACES = 20
 
 
 class Devices:
@@ -158,26 +154,6 @@ async def test_a_resource_that_a_class_stands_for(world: World) -> None:
     await world.delete("ResourceClaim", status["resourceClaimName"])
 
 
-async def test_two_pods_never_get_one_device(world: World) -> None:
-    devices = Devices(world)
-    for node in ("x", "y"):
-        await devices.offer(await world.node(node, cpu="100", pods="100"), "only")
-    await devices.device_class()
-    async with world.scheduling():
-        for number in range(RACES):
-            names = [f"{letter}{number}" for letter in "abc"]
-            await asyncio.gather(*(devices.claim(name) for name in names))
-            await asyncio.gather(*(devices.pod(name, name, cpu="1m") for name in names))
-            bound = await world.eventually(functools.partial(two_bound, world, names))
-            results = [await devices.status(name) for name in bound]
-            nodes = [one["allocation"]["devices"]["results"][0]["pool"] for one in results]
-            assert len(set(nodes)) == 2
-            for name in names:
-                await world.delete("Pod", name)
-                await free(world, name)
-                await world.delete("ResourceClaim", name)
-
-
 async def test_what_a_killed_scheduler_left_behind_is_taken_up(world: World) -> None:
     """It died after it wrote the claim of one pod, and after it had begun with that of the other."""
     devices = Devices(world)
@@ -227,13 +203,6 @@ async def test_a_pod_that_cannot_be_bound_lets_go_of_its_claim(world: World) -> 
     status = await devices.status("c")
     assert held(status) == ["d0"]
     assert [one["name"] for one in status["reservedFor"]] == ["p"]
-
-
-async def two_bound(world: World, names: list[str]) -> list[str] | None:
-    pods = [await world.get("Pod", name) for name in names]
-    bound = [one["metadata"]["name"] for one in pods if one["spec"].get("nodeName")]
-    assert len(bound) <= 2
-    return bound if len(bound) == 2 else None
 
 
 async def test_the_same_status_as_kube_scheduler_writes(world: World, control_plane: ControlPlane) -> None:
