@@ -47,7 +47,7 @@ def special_claim(pod: PodInfo, claims: Claims, classes: ResourceClasses) -> Res
     if not classes or not any(amount and is_served_by_class(name, classes) for name, amount in wanted.items()):
         return None
     for claim in claims:
-        if claim.metadata.annotations.get(ANNOTATION) == "true" and _is_of(claim, pod.pod):
+        if is_special_of(claim, pod.pod):
             return claim
     meta = pod.pod.metadata
     return ResourceClaim(
@@ -61,7 +61,10 @@ def special_claim(pod: PodInfo, claims: Claims, classes: ResourceClasses) -> Res
     )
 
 
-def _is_of(claim: ResourceClaim, pod: Pod) -> bool:
+def is_special_of(claim: ResourceClaim, pod: Pod) -> bool:
+    """Whether a scheduler made the claim for the pod's extended resources."""
+    if claim.metadata.annotations.get(ANNOTATION) != "true":
+        return False
     owners = claim.metadata.owner_references
     return any(one.controller and one.name == pod.metadata.name and one.uid == pod.metadata.uid for one in owners)
 
