@@ -195,6 +195,7 @@ async def test_two_schedulers_never_allocate_one_claim_twice(world: World) -> No
             await seen.until(lambda: len(seen.bound(*names)) > 0 and any(map(seen.is_refused, names)))
             (winner,) = seen.bound(*names)
             winners.add(winner[0])
+            await seen.until(lambda: len(_devices(seen.claims[claim])) > 0)
             ((_, pool, _),) = _devices(seen.claims[claim])
             assert pool == seen.pods[winner].spec.node_name
             assert [user.name for user in seen.claims[claim].status.reserved_for] == [winner]
