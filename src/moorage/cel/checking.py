@@ -5,6 +5,7 @@ from typing import Any
 
 from moorage.cel import functions as _declared
 from moorage.cel.errors import CompileError, EvaluationError, NotASelector
+from moorage.cel.functions.formatting import ACCEPTED, call_problems, unfit
 from moorage.cel.functions.texts import compiled
 from moorage.cel.library import FUNCTIONS, Overload
 from moorage.cel.syntax import Call, Fold, Ident, ListOf, Literal, MapOf, Node, Select
@@ -24,6 +25,7 @@ from moorage.cel.types import (
     list_of,
     map_of,
     optional,
+    shown,
 )
 from moorage.cel.values import kind_of
 
@@ -49,7 +51,9 @@ def check(node: Node, source: str, *, lists: bool = True) -> Type:
     Raises CompileError.
     """
     checker = _Checker(source, FIELDS if lists else FIELDS_WITHOUT_LISTS)
-    return checker.types.resolve(checker.check(node), final=True)
+    type_ = checker.types.resolve(checker.check(node), final=True)
+    checker.check_formats()
+    return type_
 
 
 def check_selector(node: Node, source: str, *, lists: bool = True) -> None:
@@ -78,9 +82,19 @@ class _Checker:
         self._fields = fields
         self._scopes: list[dict[str, Type]] = [{"device": DEVICE}]
         self.types = Bindings()
+        #: Of what is looked at again when all types are known: the items of texts that are formatted.
+        self._types: dict[int, Type] = {}
+        self._formats: list[Call] = []
+        #: How many calls of `format` are open: lists and maps within one may be of mixed types.
+        self._formatting = 0
 
     def check(self, node: Node) -> Type:
         """The type of a node, as far as it is known."""
+        if not self._formatting:
+            return self._check(node)
+        return self._types.setdefault(id(node), self._check(node))
+
+    def _check(self, node: Node) -> Type:
         match node:
             case Literal():
                 return _BASIC[kind_of(node.value)]
@@ -110,9 +124,15 @@ class _Checker:
     def _ident(self, node: Ident) -> Type:
         found = self._variable(node.name)
         if found is not None:
+            if self.types.resolve(found).name == "type":
+                # QUIRK: a variable that holds a type is taken for the name of one.
+                raise NotASelector(
+                    f"program instantiation failed: reference to undefined type: {node.name}", self._source
+                )
             return found
         if node.name.removeprefix(".") in _TYPE_NAMES:
             name = node.name.removeprefix(".")
+            node.is_type = True
             inner = {"list": _OPEN_LIST, "map": _OPEN_MAP, "type": Type("type")}.get(name) or _BASIC[name]
             return Type("type", (inner,))
         raise self._refuse(f"undeclared reference to '{node.name}' (in container '')", node.at)
@@ -120,6 +140,7 @@ class _Checker:
     def _select(self, node: Select) -> Type:
         named = qualified_type(node)
         if named and self._variable(named.partition(".")[0]) is None:
+            node.is_type = True
             return Type("type", (Type(named),))
         operand = self._known(node.operand)
         maybe = operand.name == "optional_type"
@@ -150,14 +171,19 @@ class _Checker:
             if node.target is not None:
                 self.check(node.target)
             raise self._refuse(f"undeclared reference to '{node.function}' (in container '')", node.at)
+        is_format = node.function == "format"
+        self._formatting += is_format
         given = tuple(self._known(operand) for operand in node.operands)
+        self._formatting -= is_format
+        if is_format:
+            self._formats.append(node)
         self._check_literals(node)
         return self._resolve(node, FUNCTIONS[node.function], given)
 
     def _qualify(self, node: Call) -> None:
         """`optional.of(x)` is written like a member, but is the name of a function."""
         target = node.target
-        if isinstance(target, Ident) and self._variable(target.name) is None:
+        if isinstance(target, Ident):
             qualified = f"{target.name.removeprefix('.')}.{node.function}"
             if qualified in FUNCTIONS:
                 node.function, node.target = qualified, None
@@ -179,8 +205,8 @@ class _Checker:
         return result
 
     def _mismatch(self, node: Call, given: tuple[Type, ...]) -> CompileError:
-        shown = [str(self.types.resolve(type_, final=True)) for type_ in given]
-        applied = f"({', '.join(shown)})" if node.target is None else f"{shown[0]}.({', '.join(shown[1:])})"
+        words = [shown(self.types.resolve(type_, final=True)) for type_ in given]
+        applied = f"({', '.join(words)})" if node.target is None else f"{words[0]}.({', '.join(words[1:])})"
         return self._refuse(f"found no matching overload for '{node.function}' applied to '{applied}'", node.at)
 
     def _check_literals(self, node: Call) -> None:
@@ -200,6 +226,29 @@ class _Checker:
                     compiled(pattern.value)
                 except EvaluationError:
                     raise self._refuse("invalid matches argument", pattern.at) from None
+
+    def check_formats(self) -> None:
+        """Texts and values to format that are both written out must go together."""
+        for node in self._formats:
+            text, values = node.target, node.args[0]
+            if isinstance(text, Literal) and isinstance(text.value, str) and isinstance(values, ListOf):
+                letters, problem = call_problems(text.value, len(values.items))
+                for letter, item in zip(letters, values.items, strict=False):
+                    self._check_formatted(letter, item)
+                if problem:
+                    raise self._refuse(problem, node.at)
+
+    def _check_formatted(self, letter: str, item: Node) -> None:
+        type_ = self.types.resolve(self._types[id(item)], final=True)
+        accepted, _ = ACCEPTED[letter.lower()]
+        if type_ != DYN and type_.name not in accepted:
+            name = "google.protobuf.Any" if type_ == ANY else type_.name
+            raise self._refuse(str(unfit(letter, name)), item.at)
+        if letter != "s":
+            return
+        inner = [part for key, value, _ in item.entries for part in (key, value)] if isinstance(item, MapOf) else []
+        for one in item.items if isinstance(item, ListOf) else inner:
+            self._check_formatted(letter, one)
 
     def _fits(self, node: Call, params: tuple[Type, ...], result: Type) -> Type:
         given = tuple(self._known(operand) for operand in node.operands)
@@ -293,8 +342,12 @@ class _Checker:
         first = found[0][0]
         for type_, at in found[1:]:
             same = is_open(first) == is_open(type_) and self.types.fit((type_,), (first,))
+            if type_.name == "type":
+                same = same and first == type_
+            if not same and self._formatting:
+                return DYN
             if not same:
-                wanted, got = (self.types.resolve(one, final=True) for one in (first, type_))
+                wanted, got = (shown(self.types.resolve(one, final=True)) for one in (first, type_))
                 raise self._refuse(f"expected type '{wanted}' but found '{got}'", at)
         return self.types.resolve(first)
 

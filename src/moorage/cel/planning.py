@@ -76,9 +76,7 @@ class Planner:
 
     def _ident(self, node: Ident) -> Run:
         slot = self._slot(node.name)
-        if slot is None:
-            type_value = TypeValue(node.name.removeprefix("."))
-            return lambda _scope: type_value
+        assert slot is not None, "names of types are constant"
 
         def run(scope: Scope) -> Any:
             scope.cost += 1
@@ -90,10 +88,6 @@ class Planner:
         return run
 
     def _select(self, node: Select) -> Run:
-        named = qualified_type(node)
-        if named and self._slot(named.partition(".")[0]) is None:
-            type_value = TypeValue(named)
-            return lambda _scope: type_value
         operand, field, cost = self.plan(node.operand), node.field, _step_cost(node.operand)
 
         def run(scope: Scope) -> Any:
@@ -369,6 +363,8 @@ def is_constant(node: Node) -> bool:
     match node:
         case Literal():
             return True
+        case Ident() | Select():
+            return node.is_type
         case Call():
             return node.function in _CONVERSIONS and all(is_constant(operand) for operand in node.operands)
         case ListOf():
@@ -389,6 +385,10 @@ def constant(node: Node) -> Any:
             return {constant(key): constant(value) for key, value, _ in node.entries}
         case Literal():
             return node.value
+        case Ident():
+            return TypeValue(node.name.removeprefix("."))
+        case Select():
+            return TypeValue(qualified_type(node))
     raise AssertionError(node)
 
 

@@ -21,6 +21,7 @@ class Ident:
 
     at: int
     name: str
+    is_type: bool = False
 
 
 @dataclass(slots=True)
@@ -31,6 +32,8 @@ class Select:
     operand: "Node"
     field: str
     test_only: bool = False
+    #: Whether it is no field of anything, but the name of a type: `google.protobuf.Timestamp`.
+    is_type: bool = False
 
 
 @dataclass(slots=True)

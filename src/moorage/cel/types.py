@@ -56,6 +56,11 @@ def is_open(type_: Type) -> bool:
     return type_.name in ("dyn", "any")
 
 
+def shown(type_: Type) -> str:
+    """The type as messages have it: times without the name of their package."""
+    return str(type_).replace("google.protobuf.Timestamp", "timestamp").replace("google.protobuf.Duration", "duration")
+
+
 def parse_type(text: str) -> Type:
     """A type as it is written in the library's signatures."""
     pieces = _PIECE.findall(text)

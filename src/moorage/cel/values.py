@@ -4,7 +4,7 @@ int, bool, str, bytes, float, list, dict and None stand for themselves; what Pyt
 """
 
 import ipaddress
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import SplitResult
@@ -82,6 +82,15 @@ class Url:
     parts: SplitResult
 
 
+@dataclass(frozen=True, slots=True)
+class Format:
+    """What texts may be required to look like: it says what is wrong with one. `weight` is what checking takes."""
+
+    name: str
+    problems: Callable[[str], list[str]] = field(compare=False)
+    weight: int = field(compare=False)
+
+
 class Domains(Mapping[str, dict[str, Any]]):
     """Attributes or capacities by domain. An unknown domain reads as an empty map, yet it is not `in` here."""
 
@@ -123,10 +132,13 @@ _KINDS: dict[type, str] = {
     Ip: "net.IP",
     Cidr: "net.CIDR",
     Url: "kubernetes.URL",
+    Format: "kubernetes.NamedFormat",
 }
 _NUMBERS = frozenset(("int", "uint", "double"))
 #: These refuse to be compared with anything else; other values are merely not equal.
-_STRICT = frozenset(("kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR", "kubernetes.URL"))
+_STRICT = frozenset(
+    ("kubernetes.Quantity", "kubernetes.Semver", "net.IP", "net.CIDR", "kubernetes.URL", "kubernetes.NamedFormat")
+)
 _ORDERED = frozenset(("bool", "string", "bytes", "google.protobuf.Timestamp", "google.protobuf.Duration"))
 
 

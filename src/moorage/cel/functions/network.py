@@ -6,6 +6,7 @@ from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
 from moorage.cel.errors import EvaluationError
+from moorage.cel.functions.uris import uri_problem
 from moorage.cel.library import declare, traversal
 from moorage.cel.values import Cidr, Ip, Url, size_of
 
@@ -61,23 +62,14 @@ def _masked(cidr: Cidr) -> Cidr:
     return Cidr(ipaddress.ip_interface(str(cidr.interface.network)))
 
 
-def _parsed(text: str) -> Url | None:
-    """An absolute URL, or an absolute path."""
-    try:
-        parts = urlsplit(text)
-        _ = parts.port
-    except ValueError:
-        return None
-    if any(ord(character) < 0x20 for character in text) or " " in parts.netloc:
-        return None
-    return Url(parts) if parts.scheme or text.startswith("/") else None
-
-
 def _url(text: str) -> Url:
-    url = _parsed(text)
-    if url is None:
-        raise EvaluationError(f"URL parse error during conversion from string: {text!r}")
-    return url
+    problem = uri_problem(text) or uri_problem(text.partition("#")[0], is_request=False)
+    if not problem:
+        try:
+            return Url(urlsplit(text))
+        except ValueError as refusal:
+            problem = str(refusal)
+    raise EvaluationError(f"URL parse error during conversion from string: {problem}")
 
 
 def _host(url: Url) -> str:
@@ -143,7 +135,7 @@ declare(f"{_CIDR}::prefixLength() -> int", lambda cidr: cidr.interface.network.p
 declare(f"{_CIDR}::masked() -> {_CIDR}", _masked)
 declare(f"string({_CIDR}) -> string", lambda cidr: cidr.interface.with_prefixlen)
 declare(f"url(string) -> {_URL}", _url, traversal())
-declare("isURL(string) -> bool", lambda text: _parsed(text) is not None)
+declare("isURL(string) -> bool", lambda text: not uri_problem(text))
 declare(f"{_URL}::getScheme() -> string", lambda url: url.parts.scheme)
 declare(f"{_URL}::getHost() -> string", _host)
 declare(f"{_URL}::getHostname() -> string", _hostname)

@@ -129,7 +129,8 @@ def _bool_of(value: Any) -> bool:
     raise _conversion_error(value, "bool")
 
 
-def _text_of(value: Any) -> str:
+def text_of(value: Any) -> str:
+    """A basic value as a text. Raises EvaluationError for bytes that are none."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, float):
@@ -161,8 +162,8 @@ declare_all((f"int({one_of}) -> int" for one_of in ("int", "uint", "double", "st
 declare_all((f"uint({one_of}) -> uint" for one_of in ("int", "uint", "double", "string")), _uint_of)
 declare_all((f"double({one_of}) -> double" for one_of in ("int", "uint", "double", "string")), _double_of)
 declare_all(("bool(bool) -> bool", "bool(string) -> bool"), _bool_of)
-declare_all((f"string({one_of}) -> string" for one_of in ("string", "bool", "double", "int", "uint")), _text_of)
-declare("string(bytes) -> string", _text_of, traversal())
+declare_all((f"string({one_of}) -> string" for one_of in ("string", "bool", "double", "int", "uint")), text_of)
+declare("string(bytes) -> string", text_of, traversal())
 declare("bytes(bytes) -> bytes", lambda value: value)
 declare("bytes(string) -> bytes", str.encode, traversal())
 declare("dyn(A) -> dyn", lambda value: value)

@@ -93,6 +93,22 @@ def _quote(text: str) -> str:
     return '"' + "".join(_QUOTED.get(character, character) for character in text) + '"'
 
 
+def quoted(text: str) -> str:
+    """A text as Go writes it into messages: in quotes, with escapes for what cannot be printed."""
+    return '"' + "".join(map(_escaped, text)) + '"'
+
+
+def _escaped(character: str) -> str:
+    if character in _QUOTED:
+        return _QUOTED[character]
+    if character.isprintable():
+        return character
+    code = ord(character)
+    if code < 0x80:
+        return f"\\x{code:02x}"
+    return f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
+
+
 def _joined(_args: Any, result: Any) -> int:
     return math.ceil(len(result) * 2 * 0.1)
 

@@ -51,7 +51,8 @@ def _time_of(text: str) -> Timestamp:
     return _time((round((moment - _EPOCH).total_seconds()) - offset) * _SECOND + fraction, offset)
 
 
-def _text_of_time(moment: Timestamp) -> str:
+def text_of_time(moment: Timestamp) -> str:
+    """As RFC 3339 has it, in the zone it was given in."""
     shown = _EPOCH + timedelta(seconds=moment.nanos // _SECOND + moment.offset)
     fraction = f"{moment.nanos % _SECOND:09}".rstrip("0")
     sign, minutes = "-" if moment.offset < 0 else "+", abs(moment.offset) // 60
@@ -73,7 +74,8 @@ def _duration_of(text: str) -> Duration:
     return _duration(sign * int(total))
 
 
-def _text_of_duration(span: Duration) -> str:
+def text_of_duration(span: Duration) -> str:
+    """In seconds."""
     whole, part = divmod(abs(span.nanos), _SECOND)
     seconds = (whole + part / _SECOND) * (-1 if span.nanos < 0 else 1)
     shown = f"{Decimal(repr(seconds)):f}"
@@ -155,8 +157,8 @@ declare(f"duration({_DURATION}) -> {_DURATION}", _identity)
 declare(f"duration(string) -> {_DURATION}", _duration_of)
 declare(f"int({_TIME}) -> int", lambda at: at.nanos // _SECOND)
 declare(f"int({_DURATION}) -> int", lambda span: span.nanos)
-declare(f"string({_TIME}) -> string", _text_of_time)
-declare(f"string({_DURATION}) -> string", _text_of_duration)
+declare(f"string({_TIME}) -> string", text_of_time)
+declare(f"string({_DURATION}) -> string", text_of_duration)
 declare(f"_+_({_TIME}, {_DURATION}) -> {_TIME}", _later)
 declare(f"_+_({_DURATION}, {_TIME}) -> {_TIME}", lambda span, at: _later(at, span))
 declare(f"_+_({_DURATION}, {_DURATION}) -> {_DURATION}", lambda a, b: _duration(a.nanos + b.nanos))
