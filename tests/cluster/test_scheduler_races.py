@@ -10,6 +10,7 @@ from moorage.columns import PodInfo
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
+from moorage.kube.decoding import MODIFIED, WatchEvent
 from moorage.objects import Node, Pod, convert
 
 
@@ -129,7 +130,7 @@ async def test_a_malformed_pod_stops_nobody(world: World) -> None:
         broken = await world.pod("broken", schedulerName="somebody-else")
         broken["spec"]["schedulerName"] = world.name
         broken["spec"]["containers"][0]["resources"]["requests"]["cpu"] = "much"
-        handler._put(_renewed(broken))
+        handler._apply(WatchEvent(MODIFIED, _renewed(broken)))
         await world.pod("web")
         await world.bound("web")
         assert [queued.key for _, queued in scheduler.queue.pods()] == []

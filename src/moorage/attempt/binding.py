@@ -14,7 +14,6 @@ from moorage.attempt.placing import Placed, Placer, broken, refused, turned_down
 from moorage.attempt.statuses import StatusWriter
 from moorage.attempt.underway import Binding, Stage, UnderWay
 from moorage.attempt.world import World
-from moorage.cluster.pods import ASSIGNED_POD_DELETE
 from moorage.columns import PodGroups
 from moorage.config.points import IN_TREE_POINTS
 from moorage.engine import Failure
@@ -28,6 +27,7 @@ from moorage.framework.profile import Named, Profile
 from moorage.framework.status import Code, Status, error
 from moorage.framework.writes import BoundElsewhere, NotDone
 from moorage.queue import QueuedPod, SchedulingQueue
+from moorage.queue.moves import ASSIGNED_POD_DELETE
 
 logger = logging.getLogger(__name__)
 

@@ -74,7 +74,14 @@ class Evictions:
 
     def is_under_way(self, pod: PodInfo) -> bool:
         """Whether victims are being evicted for the pod: until the last of them is gone, or bound to go."""
-        preemption = self._under_way.get(pod.uid) or self._for_group_of(pod)
+        if not self._under_way:
+            return False
+        preemption = self._under_way.get(pod.uid)
+        if preemption is None:
+            groups = self._cluster.snapshot.groups
+            path = groups.path_of(pod)
+            root = groups.root_of(path) if path else None
+            preemption = None if root is None else self._under_way.get(root.uid)
         if preemption is None:
             return False
         if preemption.last is None:
@@ -89,12 +96,6 @@ class Evictions:
     def begin_for_group(self, group: GroupInfo, members: Sequence[PodInfo], nomination: Nomination) -> None:
         """The same for a group; while it goes on all its members are kept back."""
         self._begin(_Preemption(members, nomination.node_name, "podgroup", group.uid), nomination)
-
-    def _for_group_of(self, pod: PodInfo) -> _Preemption | None:
-        groups = self._cluster.snapshot.groups
-        path = groups.path_of(pod) if self._under_way else ""
-        root = groups.root_of(path) if path else None
-        return None if root is None else self._under_way.get(root.uid)
 
     def _begin(self, preemption: _Preemption, nomination: Nomination) -> None:
         victims = [victim for victim in nomination.victims if not self.is_leaving(victim)]

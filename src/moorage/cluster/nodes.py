@@ -1,16 +1,11 @@
 """What a node that comes, changes or goes means for the snapshot and the queue."""
 
-from typing import Final
-
 from moorage.columns import Snapshot
 from moorage.errors import InputError, ObjectError
-from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.objects import Node
 from moorage.queue import SchedulingQueue, node_events
+from moorage.queue.moves import NODE_ADD, NODE_DELETE
 from moorage.values.requests import allocatable_amounts
-
-NODE_ADD: Final = ClusterEvent(Resource.NODE, Action.ADD)
-NODE_DELETE: Final = ClusterEvent(Resource.NODE, Action.DELETE)
 
 
 class NodeEvents:

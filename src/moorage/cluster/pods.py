@@ -11,9 +11,8 @@ from moorage.errors import InputError, ObjectError
 from moorage.framework.events import Action, ClusterEvent, Resource
 from moorage.objects import Pod
 from moorage.queue import SchedulingQueue, pod_events
+from moorage.queue.moves import ASSIGNED_POD_ADD, ASSIGNED_POD_DELETE
 
-ASSIGNED_POD_ADD: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.ADD)
-ASSIGNED_POD_DELETE: Final = ClusterEvent(Resource.ASSIGNED_POD, Action.DELETE)
 UNSCHEDULED_POD_ADD: Final = ClusterEvent(Resource.UNSCHEDULED_POD, Action.ADD)
 
 
@@ -106,7 +105,7 @@ class PodEvents:
             self._queue.move_on_event(event, before.pod, new)
 
     def _enqueue(self, new: Pod) -> None:
-        pending = self._cluster.snapshot.info(new)
+        pending = self._cluster.snapshot.pods.info(new)
         _ = pending.request
         self._cluster.set_pending(pending)
         self._queue.add(pending)
@@ -118,7 +117,7 @@ class PodEvents:
         if before is None:
             self._enqueue(new)
             return
-        after = self._cluster.snapshot.info(new)
+        after = self._cluster.snapshot.pods.info(new)
         _ = after.request
         self._cluster.set_pending(after)
         if self._cluster.is_assumed(after.uid):

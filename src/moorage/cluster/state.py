@@ -96,7 +96,12 @@ class ClusterState:
 
     def assume(self, pod: PodInfo, node_name: str) -> PodInfo:
         """Count the pod on the node from now on; returns it as it will be once bound."""
-        bound = self._bound(pod, node_name)
+        bound = pod.bound_to(node_name)
+        if self._labels.copies:
+            labelled = self._labels.expected(bound.pod, self.snapshot.nodes.get(node_name))
+            if labelled is not bound.pod:
+                group = self.snapshot.pods.group_of(labelled)
+                bound = PodInfo(labelled, pod.pod_class, group, pod.affinity_class, pod.request)
         self._changing(pod.uid)
         self.snapshot.nominations.forget(pod)
         self.snapshot.nodes.add_pod(bound, node_name)
@@ -131,16 +136,6 @@ class ClusterState:
             "pods": len(self._counted),
             "nodes": len(self.snapshot.nodes),
         }
-
-    def _bound(self, pod: PodInfo, node_name: str) -> PodInfo:
-        bound = pod.bound_to(node_name)
-        if not self._labels.copies:
-            return bound
-        labelled = self._labels.expected(bound.pod, self.snapshot.nodes.get(node_name))
-        if labelled is bound.pod:
-            return bound
-        group = self.snapshot.pods.group_of(labelled)
-        return PodInfo(labelled, pod.pod_class, group, pod.affinity_class, pod.request)
 
     def _uncount(self, pod: PodInfo) -> None:
         self.snapshot.nodes.remove_pod(pod, pod.spec.node_name)

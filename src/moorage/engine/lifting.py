@@ -91,7 +91,11 @@ class NodeFilter:
     def _verdicts(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts | None:
         """What the plugin says; None where all rows fit."""
         if self._many is None or (self._one is not None and len(rows) <= FEW_ROWS):
-            return self._verdicts_one_by_one(state, pod, nodes, rows)
+            refusals = [self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()]
+            found = list(dict.fromkeys(status for status in refusals if status is not None))
+            ids = {status: index for index, status in enumerate(found, start=1)}
+            given = [ids[status] if status is not None else 0 for status in refusals]
+            return Verdicts(np.array(given, dtype=np.intp), found) if found else None
         answer = self._many(state, pod, nodes, rows)
         if type(answer) is not Verdicts:
             raise unfit(self.name, self.plugin, "Filter", answer, "Verdicts")
@@ -103,13 +107,6 @@ class NodeFilter:
         if int(codes.max()) > len(statuses) or int(codes.min()) < 0:
             raise wrong(self.name, self.plugin, "Filter", f"a verdict names none of the {len(statuses)} statuses")
         return answer
-
-    def _verdicts_one_by_one(self, state: CycleState, pod: PodInfo, nodes: NodeTable, rows: Rows) -> Verdicts | None:
-        refusals = [self.one(state, pod, nodes, nodes.infos[row]) for row in rows.tolist()]
-        statuses = list(dict.fromkeys(status for status in refusals if status is not None))
-        codes = {status: index for index, status in enumerate(statuses, start=1)}
-        given = [codes[status] if status is not None else 0 for status in refusals]
-        return Verdicts(np.array(given, dtype=np.intp), statuses) if statuses else None
 
     def _checked(self, status: Status) -> Status:
         refusal = verdict(self.name, self.plugin, "Filter", status)

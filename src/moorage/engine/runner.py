@@ -102,12 +102,7 @@ class Runner:
     def reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
         """Run Reserve; on any failure everything is unreserved and the status returned."""
         began = self._now()
-        refusal = self._reserve(state, pod, node_name)
-        if self.timing is not None and self.compiled.reserves:
-            self.timing.status("Reserve", refusal, began)
-        return refusal
-
-    def _reserve(self, state: CycleState, pod: PodInfo, node_name: str) -> Status | None:
+        refusal = None
         for one in self.compiled.reserves:
             try:
                 answer = one.plugin.reserve(state, pod, node_name)
@@ -121,8 +116,10 @@ class Runner:
                 raise problem from error
             if refusal is not None:
                 self.unreserve(state, pod, node_name)
-                return refusal
-        return None
+                break
+        if self.timing is not None and self.compiled.reserves:
+            self.timing.status("Reserve", refusal, began)
+        return refusal
 
     def unreserve(self, state: CycleState, pod: PodInfo, node_name: str) -> None:
         """Run Unreserve of every plugin, in reverse order. One that breaks does not keep the others from it."""
@@ -135,12 +132,7 @@ class Runner:
     def permit(self, placement: Placement) -> tuple[Status | None, dict[str, Wait]]:
         """Run Permit: a rejection if there is one, and the plugins that wait."""
         began = self._now()
-        refusal, waits = self._permit(placement)
-        if self.timing is not None and self.compiled.permits:
-            self.timing.ran("Permit", refusal.code.label if refusal else (_WAIT if waits else _SUCCESS), began)
-        return refusal, waits
-
-    def _permit(self, placement: Placement) -> tuple[Status | None, dict[str, Wait]]:
+        refusal: Status | None = None
         waits: dict[str, Wait] = {}
         for one in self.compiled.permits:
             with blame(one.name, "Permit"):
@@ -149,6 +141,9 @@ class Runner:
             if status is None:
                 continue
             if status.code is not Code.WAIT:
-                return status, {}
+                refusal, waits = status, {}
+                break
             waits[one.name] = Wait(seconds, status.message)
-        return None, waits
+        if self.timing is not None and self.compiled.permits:
+            self.timing.ran("Permit", refusal.code.label if refusal else (_WAIT if waits else _SUCCESS), began)
+        return refusal, waits

@@ -14,10 +14,10 @@ from typing import Any, Generic, Protocol, TypeVar
 import msgspec
 
 from moorage.errors import ObjectError
-from moorage.kube.decoding import DELETED, Decoder, T, Unreadable
+from moorage.kube.decoding import DELETED, Decoder, T, Unreadable, WatchEvent
 from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import Client
-from moorage.kube.watching import INACTIVITY, Batch, Step, Target, watch_forever
+from moorage.kube.watching import INACTIVITY, Step, Target, watch_forever
 from moorage.objects import KubeObject
 
 logger = logging.getLogger(__name__)
@@ -128,21 +128,18 @@ class Informer(Generic[T]):
                 elif step is Step.LISTED:
                     self._finish_list()
                 else:
-                    self._apply(step)
+                    for item in step:
+                        self._apply(item)
 
-    def _apply(self, batch: Batch[T]) -> None:
-        for item in batch:
-            if isinstance(item, Unreadable):
-                self._note_unreadable(item)
-            elif item.type == DELETED:
-                meta = item.object.metadata
-                self._remove((meta.namespace, meta.name))
-            else:
-                self._put(item.object)
-
-    def _put(self, new: T) -> None:
-        meta = new.metadata
+    def _apply(self, item: WatchEvent[T] | Unreadable) -> None:
+        if isinstance(item, Unreadable):
+            self._note_unreadable(item)
+            return
+        new, meta = item.object, item.object.metadata
         key = meta.namespace, meta.name
+        if item.type == DELETED:
+            self._remove(key)
+            return
         if self._unlisted is not None:
             self._unlisted.discard(key)
         old = self._store.get(key)

@@ -116,32 +116,28 @@ async def watch_stream(client: Client, target: Target[T], query: Query) -> Async
         aclosing(lines(chunks)) as batches,
     ):
         async for batch in batches:
-            items, failure = _decode(target.decoder, batch)
-            for part in _cut_after_initial_events(items):
+            for part in _decoded(target.decoder, batch):
                 yield part
-            if failure is not None:
-                raise failure
 
 
-def _decode(decoder: Decoder[T], batch: list[bytes]) -> tuple[list[Item[T]], ApiError | None]:
-    """What could be decoded, up to the first line that says that the watch is over."""
+def _decoded(decoder: Decoder[T], batch: list[bytes]) -> Iterator[Sequence[Item[T]]]:
+    """What these lines say, cut after the initial events. Raises the ApiError that one of them is, after all before."""
     items: list[Item[T]] = []
-    try:
-        for line in batch:
-            items.append(decoder.event(line))  # noqa: PERF401 - what came before a failure counts
-    except ApiError as failure:
-        return items, failure
-    return items, None
-
-
-def _cut_after_initial_events(items: Sequence[Item[T]]) -> Iterator[Sequence[Item[T]]]:
-    for position, item in enumerate(items, start=1):
-        if isinstance(item, Bookmark) and item.ends_initial_events:
-            yield items[:position]
-            items = items[position:]
+    failure: ApiError | None = None
+    for line in batch:
+        try:
+            item = decoder.event(line)
+        except ApiError as error:
+            failure = error
             break
+        items.append(item)
+        if isinstance(item, Bookmark) and item.ends_initial_events:
+            yield items
+            items = []
     if items:
         yield items
+    if failure is not None:
+        raise failure
 
 
 async def lines(chunks: AsyncIterator[bytes]) -> AsyncGenerator[list[bytes], None]:

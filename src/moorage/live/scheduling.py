@@ -72,7 +72,9 @@ class SchedulingLoop:
                 tick = self._attempts.next_tick
             decides = self._under_way.writing < MOST_WRITING and self._attempts.has_next
             if decides:
-                self._run_slice()
+                is_over = _slice()
+                while self._attempts.run_next(is_over) and not is_over():
+                    pass
             if self._attempts.has_work:
                 # Beside deciding, so that neither of them waits for the other.
                 self._attempts.work(_slice())
@@ -80,12 +82,6 @@ class SchedulingLoop:
                 await self._wakening.wait(None if tick is None else tick - self._now())
                 continue
             await asyncio.sleep(0)
-
-    def _run_slice(self) -> None:
-        is_over = _slice()
-        while self._attempts.run_next(is_over):
-            if is_over():
-                return
 
 
 def _slice() -> Callable[[], bool]:

@@ -70,30 +70,30 @@ class Gates:
 
     def _admit_pod(self, queued: QueuedPod) -> bool:
         """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated."""
-        plugins = self._plugins[queued.profile]
-        if self._observe is None or not plugins:
-            return self._ask(queued, plugins)
+        plugins, last = self._plugins[queued.profile], queued.gating_plugin
         started = self._now()
-        passes = self._ask(queued, plugins)
-        self._observe(queued.profile, "Success" if passes else "UnschedulableAndUnresolvable", self._now() - started)
-        return passes
-
-    def _ask(self, queued: QueuedPod, plugins: Mapping[str, PreEnqueueFunction]) -> bool:
-        last = queued.gating_plugin
-        names = [last, *(name for name in plugins if name != last)] if last else list(plugins)
-        for name in names:
+        reason, gating_plugin = None, ""
+        for name in (last, *(name for name in plugins if name != last)) if last else plugins:
             reason = self._refusal(name, plugins[name], queued.pod)
             if reason is not None:
-                if self._tell is not None and reason != queued.told and name not in IN_TREE_POINTS:
-                    queued.told = reason
-                    self._tell(queued.pod, name, reason)
-                if name not in queued.rejecting_plugins:
-                    self._counts.rejected(queued.profile, (name,))
-                queued.unschedulable_plugins |= {name}
-                queued.gating_plugin = name
-                return False
-        queued.gating_plugin = ""
-        return True
+                gating_plugin = name
+                break
+        if self._observe is not None and plugins:
+            answer = "UnschedulableAndUnresolvable" if gating_plugin else "Success"
+            self._observe(queued.profile, answer, self._now() - started)
+        queued.gating_plugin = gating_plugin
+        if reason is not None:
+            self._mark(queued, gating_plugin, reason)
+        return reason is None
+
+    def _mark(self, queued: QueuedPod, plugin: str, reason: str) -> None:
+        """A plugin keeps the pod out."""
+        if self._tell is not None and reason != queued.told and plugin not in IN_TREE_POINTS:
+            queued.told = reason
+            self._tell(queued.pod, plugin, reason)
+        if plugin not in queued.rejecting_plugins:
+            self._counts.rejected(queued.profile, (plugin,))
+        queued.unschedulable_plugins |= {plugin}
 
     def _refusal(self, name: str, pre_enqueue: PreEnqueueFunction, pod: PodInfo) -> str | None:
         """Why the plugin keeps the pod out; None where it does not."""

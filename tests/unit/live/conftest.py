@@ -105,7 +105,7 @@ class FakeApiServer(Client):
         scheduler = self.scheduler
         assert scheduler is not None
         informer: Any = scheduler.informers.nodes if isinstance(item, Node) else scheduler.informers.pods
-        asyncio.get_running_loop().call_soon(informer._apply, [WatchEvent(kind, item)])
+        asyncio.get_running_loop().call_soon(informer._apply, WatchEvent(kind, item))
 
     def reasons(self, pod: str) -> list[str]:
         """The reasons of the events about a pod, in order."""
