@@ -1,13 +1,13 @@
 """The binding cycle: wait at Permit, PreBind, Bind, PostBind, each pod in a job of its own; and undoing all of it."""
 
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from itertools import count
-from typing import Any
 
 from moorage.attempt import reporting
+from moorage.attempt.bindpoints import BindingPoints
 from moorage.attempt.failing import FailureHandler, pod_logger
 from moorage.attempt.permits import HeldPod, HeldPods
 from moorage.attempt.placing import Placed, Placer, broken, refused, turned_down
@@ -17,15 +17,12 @@ from moorage.attempt.world import World
 from moorage.columns import PodGroups
 from moorage.config.points import IN_TREE_POINTS
 from moorage.engine import Failure
-from moorage.engine.timing import EVERY
+from moorage.engine.timing import EVERY, PointTimes
 from moorage.errors import MoorageError, PluginError
-from moorage.framework.answers import CONTRACTS, verdict
-from moorage.framework.answers import broken as broken_plugin
 from moorage.framework.faults import Faults
-from moorage.framework.points import Nomination, PreBindPreFlight, worker_methods
-from moorage.framework.profile import Named, Profile
-from moorage.framework.status import Code, Status, error
-from moorage.framework.writes import BoundElsewhere, NotDone
+from moorage.framework.points import Nomination
+from moorage.framework.profile import Profile
+from moorage.framework.status import Status, error
 from moorage.queue import QueuedPod, SchedulingQueue
 from moorage.queue.moves import ASSIGNED_POD_DELETE
 
@@ -34,17 +31,6 @@ logger = logging.getLogger(__name__)
 
 class _Stopped(Exception):
     """The binding was told to end, and a plugin went on as if it had not been."""
-
-
-class BindingPoints:
-    """The plugins of a profile that a pod meets on its way from decision to node."""
-
-    def __init__(self, profile: Profile) -> None:
-        self.pre_binds = profile.at("preBind")
-        #: Those of them that say beforehand if they have work to do.
-        self.announcing = frozenset(one.name for one in self.pre_binds if isinstance(one.plugin, PreBindPreFlight))
-        self.binds = profile.at("bind")
-        self.post_binds = profile.at("postBind")
 
 
 class Bindings:
@@ -57,6 +43,7 @@ class Bindings:
         groups: PodGroups,
         queue: SchedulingQueue,
         profiles: Mapping[str, Profile],
+        times: Mapping[str, PointTimes],
         placer: Placer,
         held: HeldPods,
         statuses: StatusWriter,
@@ -76,7 +63,10 @@ class Bindings:
         self._begun = count()
         self._under_way = under_way
         self._wake = wake
-        self._points = {name: BindingPoints(profile) for name, profile in profiles.items()}
+        self._points = {
+            name: BindingPoints(profile=profile, world=world, times=times[name], faults=faults)
+            for name, profile in profiles.items()
+        }
 
     def start(self, queued: QueuedPod, placed: Placed, started: float) -> None:
         """Bind a pod that was placed. The attempt at it began at `started`."""
@@ -147,7 +137,7 @@ class Bindings:
         """Everything up to Bind. None on success; a rejection has the plugin's name on it."""
         pod, held = binding.pod, binding.held
         points = self._points[pod.spec.scheduler_name]
-        work, takes_a_while = _with_work(points, binding) if points.announcing else (points.pre_binds, False)
+        steps, takes_a_while = points.with_work(binding)
         if held is not None or takes_a_while:
             # Others see where the pod is expected while it cannot be bound yet.
             self._statuses.nominate(pod, binding.node_name)
@@ -157,7 +147,7 @@ class Bindings:
                 return refusal
         self._queue.done(pod.uid)
         binding.stage = Stage.PRE_BIND
-        refusal = await self._timed("PreBind", self._run_pre_bind_plugins(work, binding), binding)
+        refusal = await points.pre_bind(steps, binding)
         if refusal is not None:
             return refusal
         if binding.is_stopped:
@@ -167,22 +157,10 @@ class Bindings:
         try:
             if self._statuses.is_writing(pod.uid):
                 await self._statuses.settle(pod.uid)
-            return await self._timed("Bind", self._run_bind(points, binding), binding)
+            return await points.bind(binding)
         finally:
             self._under_way.writing -= 1
             self._wake()
-
-    async def _timed(self, point: str, plugins: Awaitable[Status | None], binding: Binding) -> Status | None:
-        """The answer of a point's plugins; how long they took is measured."""
-        started = self._world.now()
-        label = "Error"
-        try:
-            status = await plugins
-            label = "Success" if status is None else status.code.label
-        finally:
-            profile = binding.pod.spec.scheduler_name
-            self._world.observer.ran(point, label, profile, self._world.now() - started)
-        return status
 
     async def _wait_on_permit(self, held: HeldPod) -> Status | None:
         """None where the pod may go on; a rejection by the plugin that gave it, or an error."""
@@ -196,60 +174,6 @@ class Bindings:
             return None if outcome is None else outcome
         return error(f"waiting on permit for pod: {outcome.message}")
 
-    async def _run_pre_bind_plugins(self, plugins: Sequence[Named], binding: Binding) -> Status | None:
-        for one in plugins:
-            refusal = await self._answer(one, "PreBind", one.plugin.pre_bind, binding)
-            if refusal is not None:
-                return refusal
-        return None
-
-    async def _run_bind(self, points: BindingPoints, binding: Binding) -> Status | None:
-        """By the first extender that binds pods like this one, else by the first plugin that does not skip it."""
-        pod = binding.pod
-        for extender in binding.placed.runner.extenders:
-            if extender.binds and extender.is_interested(pod):
-                answer = await self._world.bind_through(extender, pod, binding.node_name)
-                if isinstance(answer, BoundElsewhere):
-                    binding.taken_to = answer.node_name
-                if not isinstance(answer, NotDone):
-                    return None
-                if binding.taken_to or not extender.ignorable:
-                    return error(answer.message)
-                logger.warning("pod %s was not bound by an extender that may be ignored: %s", pod.key, answer.message)
-        for one in points.binds:
-            status = await self._answer(one, "Bind", one.plugin.bind, binding)
-            if status is None or status.code is not Code.SKIP:
-                return status
-        return error("every Bind plugin skipped the pod")
-
-    async def _answer(self, one: Named, point: str, method: Callable[..., Any], binding: Binding) -> Status | None:
-        """A plugin's answer at a point that may be asynchronous: see `framework.answers.verdict`."""
-        started, label = self._world.now(), Code.ERROR.label
-        try:
-            status = await self._asked(one, point, method, binding)
-            label = Code.SUCCESS.label if status is None else status.code.label
-        finally:
-            if binding.is_measured:
-                self._world.observer.called(point, label, one.name, self._world.now() - started)
-        return status
-
-    async def _asked(self, one: Named, point: str, method: Callable[..., Any], binding: Binding) -> Status | None:
-        placement = binding.placed.placement
-        given = placement.state, placement.pod, placement.node_name
-        in_thread = CONTRACTS[point].method in worker_methods(one.plugin)
-        try:
-            answer = self._world.run_in_thread(partial(method, *given)) if in_thread else method(*given)
-        except BaseException as problem:
-            raise broken_plugin(one.name, point, problem) from problem
-        if answer is not None and hasattr(answer, "__await__"):
-            try:
-                answer = await self._world.run(answer)
-            except self._world.cancellation:
-                raise
-            except BaseException as problem:
-                raise broken_plugin(one.name, point, problem) from problem
-        return verdict(one.name, one.plugin, point, answer)
-
     async def _bound(self, binding: Binding) -> None:
         pod, queued, observer = binding.pod, binding.queued, self._world.observer
         if pod_logger.isEnabledFor(logging.INFO):
@@ -257,25 +181,14 @@ class Bindings:
         self._world.record(reporting.scheduled(pod, binding.node_name))
         now = self._world.now()
         first = queued.initial_attempt_timestamp
+        profile = pod.spec.scheduler_name
         observer.scheduled(
-            pod.spec.scheduler_name,
+            profile,
             queued.attempts,
             attempt=now - binding.started,
             since_ready=None if first is None else now - first,
         )
-        await self._run_post_binds(binding)
-
-    async def _run_post_binds(self, binding: Binding) -> None:
-        """Nothing they do can fail the pod any more."""
-        pod, started = binding.pod, self._world.now()
-        plugins = self._points[pod.spec.scheduler_name].post_binds
-        for one in plugins:
-            try:
-                await self._answer(one, "PostBind", one.plugin.post_bind, binding)
-            except PluginError as problem:
-                self._faults.see(problem, f"pod {pod.key} is bound all the same")
-        if plugins:
-            self._world.observer.ran("PostBind", "Success", pod.spec.scheduler_name, self._world.now() - started)
+        await self._points[profile].post_bind(binding)
 
     def _lost(self, binding: Binding) -> None:
         """Somebody else bound the pod: it is done, and nothing is written about it."""
@@ -325,22 +238,3 @@ class Bindings:
         binding.is_undone = True
         self._held.release(binding.pod.uid)
         self._placer.undo(binding.placed, keep_room=keep_room)
-
-
-def _with_work(points: BindingPoints, binding: Binding) -> tuple[list[Named], bool]:
-    """The PreBind plugins but for those that say they have nothing to do; and whether some say that they have."""
-    placement = binding.placed.placement
-    working = []
-    takes_a_while = False
-    for one in points.pre_binds:
-        if one.name in points.announcing:
-            point = "PreBindPreFlight"
-            try:
-                answer = one.plugin.pre_bind_pre_flight(placement.state, placement.pod, placement.node_name)
-            except BaseException as problem:
-                raise broken_plugin(one.name, point, problem) from problem
-            if verdict(one.name, one.plugin, point, answer) is not None:
-                continue
-            takes_a_while = True
-        working.append(one)
-    return working, takes_a_while

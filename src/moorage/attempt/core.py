@@ -26,6 +26,7 @@ from moorage.columns.groups import PodGroups
 from moorage.config import Config
 from moorage.config.gates import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, QUEUED_POD_GROUPS
 from moorage.engine import make_engine
+from moorage.engine.timing import PointTimes
 from moorage.framework.faults import Faults
 from moorage.framework.registry import Registry
 from moorage.queue import HintObserver, QueuedEntity, QueuedGroup, SchedulingQueue
@@ -83,6 +84,7 @@ class SchedulerCore:
             clock=clock or world.now,
         )
         self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
+        times = {name: PointTimes(profile=name, observer=world.observer) for name in self.profiles}
         self.queue = SchedulingQueue(
             profiles={
                 name: profile_hints(profile, asks=bool(config.extenders), tells_siblings=not groups_rest)
@@ -102,7 +104,7 @@ class SchedulerCore:
             puts_off=puts_off,
             faults=self.faults,
             observe_hint=observe_hint,
-            observe_gates=lambda profile, label, seconds: world.observer.ran("PreEnqueue", label, profile, seconds),
+            observe_gates=lambda profile, label, seconds: times[profile].add("PreEnqueue", label, seconds),
             tell_gate=lambda pod, plugin, reason: world.record(reporting.gated(pod, plugin, reason)),
         )
         self.statuses = StatusWriter(world=world, cluster=self.cluster)
@@ -131,6 +133,7 @@ class SchedulerCore:
             groups=groups,
             queue=self.queue,
             profiles=self.profiles,
+            times=times,
             placer=placer,
             held=self.held,
             statuses=self.statuses,

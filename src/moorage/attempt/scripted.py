@@ -136,9 +136,9 @@ class Measured:
         """A pod goes back into the queue."""
         self.told.append(("sent back", failure.pod.key, failure.full_message))
 
-    def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
-        """The plugins of a point took so long."""
-        self.told.append(("ran", point, label, profile, seconds))
+    def point(self, point: str, label: str, profile: str) -> Callable[[float], None]:
+        """Whom to tell how long the plugins of a point took."""
+        return lambda seconds: self.told.append(("ran", point, label, profile, seconds))
 
     def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
         """One call of a plugin took so long, by no clock of this world."""

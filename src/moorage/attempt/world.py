@@ -85,8 +85,8 @@ class Observer(Protocol):
     def sent_back(self, failure: Failure) -> None:
         """A pod goes back into the queue, for this reason."""
 
-    def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
-        """The plugins of a point took so long; `label` is how they answered."""
+    def point(self, point: str, label: str, profile: str) -> Callable[[float], None]:
+        """Whom to tell, again and again, how long the plugins of a point took; `label` is how they answered."""
 
     def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
         """One call of a plugin took so long; not all calls are measured."""

@@ -5,7 +5,6 @@ that only node changes touch apart (`fixed`); and the ranking, which is base plu
 pod does not fit. A pod placed on a node moves one row of base and of the ranking.
 """
 
-from bisect import bisect_left
 from collections.abc import Hashable, Iterable
 from dataclasses import dataclass
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from moorage.columns import NodeTable, PodInfo, Rows
+from moorage.engine.levels import Levels
 from moorage.engine.lifting import NodeScore, OutOfRange
 from moorage.engine.profiles import CompiledProfile
 from moorage.framework.answers import broken, is_skip
@@ -70,12 +70,11 @@ class KeptScores:
     def _rank_anew(self, ranked: Scores | None) -> None:
         """This is the ranking from now on; None: it is not known."""
         self._ranked: Scores | None = ranked
-        self._forget_ties()
+        self._forget_levels()
 
-    def _forget_ties(self) -> None:
-        #: The rows that rank highest, ascending, and their rank: listed once only single rows move between decisions.
-        self._ties: list[int] | None = None
-        self._top = 0
+    def _forget_levels(self) -> None:
+        #: The rows that rank highest: listed once only single rows move between decisions.
+        self._levels: Levels | None = None
         self._is_steady = False
 
     # -------------------------------------------------------------------------------------------------- preparation
@@ -189,7 +188,7 @@ class KeptScores:
         self._base[rows] = base
         if self._ranked is not None:
             self._ranked[rows] = np.where(passing.take(rows), base + self._normalized.take(rows), -1)
-            self._forget_ties()
+            self._forget_levels()
 
     def few_pods_changed(self, rows: Iterable[int], passing: Mask) -> None:
         """The same for a few rows, one by one."""
@@ -210,20 +209,10 @@ class KeptScores:
                     self._bad[row, one.name] = error
             self._base[row] = base
             if self._ranked is not None:
-                rank = self._ranked[row] = base + int(self._normalized[row]) if passing[row] else -1
-                if self._ties is not None:
-                    self._move(self._ties, row, rank)
-
-    def _move(self, ties: list[int], row: int, rank: int) -> None:
-        """A row has this rank now: bring the list of the best up to date. Left empty it is made anew when asked for."""
-        at = bisect_left(ties, row)
-        if rank > self._top:
-            self._ties, self._top = [row], rank
-        elif at < len(ties) and ties[at] == row:
-            if rank < self._top:
-                del ties[at]
-        elif rank == self._top:
-            ties.insert(at, row)
+                rank = base + int(self._normalized[row]) if passing[row] else -1
+                if self._levels is not None:
+                    self._levels.move(row, int(self._ranked[row]), rank)
+                self._ranked[row] = rank
 
     # ----------------------------------------------------------------------------------------------------- ranking
 
@@ -248,13 +237,14 @@ class KeptScores:
     def one_of_the_best(self, passing: Mask, seed: int) -> int:
         """A row among those with the highest rank; a seed of 64 random bits makes each as likely as any other."""
         ranked = self._ranked_now(passing)[: len(self._nodes.infos)]
-        if not self._ties:
+        best = self._levels.best() if self._levels is not None else []
+        if not best:
             if not self._is_steady:
                 self._is_steady = True
                 return one_of_the_best(ranked, seed)
-            self._top = int(np.maximum.reduce(ranked))
-            self._ties = np.flatnonzero(ranked == self._top).tolist()
-        return self._ties[seed * len(self._ties) >> 64]
+            self._levels = Levels(ranked)
+            best = self._levels.best()
+        return best[seed * len(best) >> 64]
 
     def _ranked_now(self, passing: Mask) -> Scores:
         """Totals of all rows, -1 where the pod does not fit (`passing`, as kept up to date)."""

@@ -37,21 +37,39 @@ _SUCCESS, _ERROR = Code.SUCCESS.label, Code.ERROR.label
 class PointObserver(Protocol):
     """Is told what to measure, in seconds."""
 
-    def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
-        """All plugins of a point took so long; `label` is how they answered."""
+    def point(self, point: str, label: str, profile: str) -> Callable[[float], None]:
+        """Whom to tell, again and again, how long all plugins of a point took; `label` is how they answered."""
 
     def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
         """One call of a plugin took so long."""
 
 
+class PointTimes:
+    """How long the points of one profile take, for an observer who is asked only once where to count each."""
+
+    __slots__ = ("_observer", "_profile", "_tell")
+
+    def __init__(self, *, profile: str, observer: PointObserver) -> None:
+        self._profile = profile
+        self._observer = observer
+        self._tell: dict[tuple[str, str], Callable[[float], None]] = {}
+
+    def add(self, point: str, label: str, seconds: float) -> None:
+        """The plugins of a point took so long; `label` is how they answered."""
+        tell = self._tell.get((point, label))
+        if tell is None:
+            tell = self._tell[point, label] = self._observer.point(point, label, self._profile)
+        tell(seconds)
+
+
 class Timing:
     """The clock of one profile, and who is told."""
 
-    __slots__ = ("_cycles", "_is_on", "_observer", "_places", "_profile", "clock")
+    __slots__ = ("_cycles", "_is_on", "_observer", "_places", "_points", "clock")
 
     def __init__(self, *, profile: str, clock: Callable[[], float], observer: PointObserver) -> None:
-        self._profile = profile
         self._observer = observer
+        self._points = PointTimes(profile=profile, observer=observer)
         self._cycles = 0
         self.clock = clock
         self._is_on = False
@@ -69,7 +87,7 @@ class Timing:
 
     def ran(self, point: str, label: str, since: float) -> None:
         """The plugins of a point were asked, from then to now."""
-        self._observer.ran(point, label, self._profile, self.clock() - since)
+        self._points.add(point, label, self.clock() - since)
 
     def status(self, point: str, status: Status | None, since: float) -> None:
         """The same, by what they came to."""

@@ -156,9 +156,9 @@ class SchedulerMetrics:
     def sent_back(self, _failure: object) -> None:
         """Counted by `failed`."""
 
-    def ran(self, point: str, label: str, profile: str, seconds: float) -> None:
-        """The plugins of a point took so long."""
-        self.point_duration.observe(seconds, point, label, profile)
+    def point(self, point: str, label: str, profile: str) -> Callable[[float], None]:
+        """Where it is counted how long the plugins of a point took."""
+        return self.point_duration.of(point, label, profile).add
 
     def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
         """One call of a plugin took so long."""
