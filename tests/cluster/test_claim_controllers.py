@@ -4,9 +4,12 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from tests.cluster.scheduler_world import Tree, World
+import pytest
+from tests.cluster.scheduler_world import Tree, World, features_of_kube_scheduler
 from tests.cluster.test_scheduler_claims import V1, Devices, held
+from tools.control_plane.running import ControlPlane
 
+from moorage.config import DEFAULT_FEATURES
 from moorage.controllers.running import run_controllers
 from moorage.kube.access import load_access
 from moorage.kube.errors import NotFound
@@ -119,6 +122,91 @@ async def test_a_tainted_device_drives_its_users_out(world: World) -> None:
         told = await world.event("hasty", "DeviceTaintManagerEviction")
         assert told["note"] == "Marking for deletion"
         assert "deletionTimestamp" not in (await world.get("Pod", "loyal"))["metadata"]
+
+
+async def test_the_status_of_a_rule_tells_whom_it_drives_out(world: World) -> None:
+    devices = Devices(world)
+    await devices.offer(await world.node("x"), "d0", "d1")
+    await devices.device_class()
+    await devices.claim("c")
+    async with controlling(world), world.scheduling():
+        await devices.pod("p", "c")
+        await world.bound("p")
+        name = await a_rule(world, "NoSchedule")
+        told = await eviction_in_progress(world, name, 1)
+        assert (told["status"], told["reason"]) == ("False", "OtherEffect")
+        await set_effect(world, name, "None")
+        told = await eviction_in_progress(world, name, 2)
+        assert (told["status"], told["reason"]) == ("False", "NoEffect")
+        assert told["message"].startswith(
+            "2 published devices selected. 1 allocated device selected. "
+            "1 pod would be evicted in 1 namespace if the effect was NoExecute. "
+        )
+        await set_effect(world, name, "NoExecute")
+        assert (await eviction_in_progress(world, name, 3))["reason"] in ("PodsPendingEviction", "Completed")
+        await no_pod(world, "p")
+        told = await eviction_in_progress(world, name, 3, reason="Completed")
+        assert (told["status"], told["message"]) == ("False", "1 pod evicted since starting the controller.")
+
+
+async def test_the_same_status_of_rules_as_kube_controller_manager_writes(
+    world: World, control_plane: ControlPlane
+) -> None:
+    if features_of_kube_scheduler() != DEFAULT_FEATURES:
+        pytest.skip("its rules are of an API that is off by default")
+    devices = Devices(world)
+    await devices.offer(await world.node("x"), "d0", "d1")
+    await devices.device_class()
+    exists = {"operator": "Exists", "effect": "NoExecute"}
+    await devices.claim("patient", tolerations=[{**exists, "tolerationSeconds": 600}])
+    await devices.claim("loyal", tolerations=[exists])
+    async with world.scheduling():
+        for name in ("patient", "loyal"):
+            await devices.pod(name, name)
+            await world.bound(name)
+    seen: list[list[Tree]] = []
+    for who in ("ours", "theirs"):
+        names = [await a_rule(world, effect, who) for effect in ("None", "NoSchedule", "NoExecute")]
+        names.append(await a_rule(world, "NoExecute", f"{who}-elsewhere", driver="other.example.com"))
+        async with contextlib.AsyncExitStack() as stack:
+            if who == "ours":
+                await stack.enter_async_context(controlling(world))
+            else:
+                stack.enter_context(control_plane.start_kube_controller_manager("device-taint-eviction-controller"))
+            told = [await eviction_in_progress(world, name, 1) for name in names]
+        seen.append([{key: value for key, value in one.items() if key != "lastTransitionTime"} for one in told])
+        for name in names:
+            await world.delete("DeviceTaintRule", name)
+    assert seen[0] == seen[1]
+    assert [one["reason"] for one in seen[0]] == ["NoEffect", "OtherEffect", "PodsPendingEviction", "NotStarted"]
+
+
+async def a_rule(world: World, effect: str, suffix: str = "rule", *, driver: str = "") -> str:
+    """A rule over every device of the world."""
+    name = f"{world.name}-{suffix}-{effect.lower()}"
+    selector = {"driver": driver or f"{world.name}.example.com"}
+    spec = {"deviceSelector": selector, "taint": {"key": "sick", "effect": effect}}
+    await world.create({"apiVersion": V1, "kind": "DeviceTaintRule", "metadata": {"name": name}, "spec": spec})
+    return name
+
+
+async def set_effect(world: World, rule: str, effect: str) -> None:
+    await world.patch("DeviceTaintRule", rule, {"spec": {"taint": {"effect": effect}}})
+
+
+async def eviction_in_progress(world: World, rule: str, generation: int, *, reason: str = "") -> Tree:
+    """The condition of a rule, once it is of this generation, and of that reason if one is asked for."""
+
+    async def look() -> Tree | None:
+        conditions = (await world.get("DeviceTaintRule", rule)).get("status", {}).get("conditions", [])
+        for one in conditions:
+            if one["observedGeneration"] == generation and reason in ("", one["reason"]):
+                assert one["type"] == "EvictionInProgress"
+                return dict(one)
+        return None
+
+    found: Tree = await world.eventually(look)
+    return found
 
 
 async def no_pod(world: World, name: str) -> None:

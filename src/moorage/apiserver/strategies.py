@@ -222,7 +222,10 @@ STRATEGIES: dict[str, Strategy] = {
         validate_update=(device_rules.validate_slice_update,),
     ),
     "devicetaintrules.resource.k8s.io": Strategy(
-        on_create=(objects.date_rule,), on_update=(objects.date_rule,), validate=(device_rules.validate_taintrule,)
+        on_create=(objects.date_rule,),
+        on_update=(objects.date_rule,),
+        validate=(device_rules.validate_taintrule,),
+        validate_status=(device_rules.validate_taintrule_status,),
     ),
     definitions.DEFINITIONS: definitions.STRATEGY,
     "roles.rbac.authorization.k8s.io": _ROLE,

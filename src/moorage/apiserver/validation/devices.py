@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from moorage.apiserver.validation.faults import Faults
+from moorage.apiserver.validation.groups import validate_conditions
 from moorage.apiserver.validation.metadata import dns_subdomain
 from moorage.apiserver.validation.rules import immutable, label_name, not_negative, one_of
 from moorage.cel import CompileError, selector
@@ -17,6 +18,7 @@ MOST_DEVICES = 128
 MOST_CONSUMERS = 256
 LONGEST_EXPRESSION = 10 * 1024
 EFFECTS = ("NoSchedule", "NoExecute", "None")
+_MOST_RULE_CONDITIONS = 8
 
 _WHERE = ("nodeName", "nodeSelector", "allNodes", "perDeviceNodeSelection")
 _NO_REQUEST = "must be the name of a request in the claim or the name of a request and a subrequest separated by '/'"
@@ -198,3 +200,11 @@ def validate_slice_update(new: Json, old: Json, faults: Faults) -> None:
 def validate_taintrule(obj: Json, faults: Faults) -> None:
     """A taint."""
     validate_device_taint((obj.get("spec") or {}).get("taint") or {}, "spec.taint", faults)
+
+
+def validate_taintrule_status(new: Json, _old: Json, faults: Faults) -> None:
+    """Whole conditions, and not too many."""
+    conditions = (new.get("status") or {}).get("conditions", [])
+    validate_conditions(conditions, faults)
+    if len(conditions) > _MOST_RULE_CONDITIONS:
+        faults.too_many("status.conditions", len(conditions), _MOST_RULE_CONDITIONS)

@@ -190,7 +190,7 @@ def _validate_origin(spec: Json, faults: Faults) -> None:
 def validate_group_status(new: Json, _old: Json, faults: Faults) -> None:
     """Whole conditions, and claims that the group has."""
     status = new.get("status") or {}
-    _validate_conditions(status.get("conditions", []), faults)
+    validate_conditions(status.get("conditions", []), faults)
     statuses, path = status.get("resourceClaimStatuses", []), "status.resourceClaimStatuses"
     if len(statuses) > MOST_CLAIMS:
         faults.too_many(path, len(statuses), MOST_CLAIMS)
@@ -203,7 +203,8 @@ def validate_group_status(new: Json, _old: Json, faults: Faults) -> None:
         long_name(one.get("resourceClaimName"), f"{path}[{position}].resourceClaimName", faults)
 
 
-def _validate_conditions(conditions: list[Json], faults: Faults) -> None:
+def validate_conditions(conditions: list[Json], faults: Faults) -> None:
+    """Whole conditions in a status, one of each type."""
     seen: set[str] = set()
     for position, one in enumerate(conditions):
         path = f"status.conditions[{position}]"

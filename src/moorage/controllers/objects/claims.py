@@ -3,7 +3,7 @@
 from typing import Any, ClassVar
 
 from moorage import objects
-from moorage.controllers.objects.meta import Managed
+from moorage.controllers.objects.meta import Condition, Managed
 from moorage.objects import Struct
 
 GROUP_VERSION = "resource.k8s.io/v1"
@@ -43,6 +43,12 @@ class ResourceSlice(Managed, frozen=True):
     spec: objects.ResourceSliceSpec = objects.ResourceSliceSpec()
 
 
+class DeviceTaintRuleStatus(Struct, frozen=True):
+    """status: whether pods are being evicted."""
+
+    conditions: tuple[Condition, ...] = ()
+
+
 class DeviceTaintRule(Managed, frozen=True):
     """A taint that an administrator puts on devices."""
 
@@ -51,3 +57,4 @@ class DeviceTaintRule(Managed, frozen=True):
     MAY_BE_MISSING: ClassVar[bool] = True
 
     spec: objects.DeviceTaintRuleSpec = objects.DeviceTaintRuleSpec()
+    status: DeviceTaintRuleStatus = DeviceTaintRuleStatus()

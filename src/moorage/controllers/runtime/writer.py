@@ -37,10 +37,21 @@ class Writer:
         resource = resource_of(type(item))
         return await self.patch_resource(resource, item.metadata, patch, strategic=strategic, is_guarded=is_guarded)
 
-    async def patch_status(self, item: Managed, status: Json, *, is_guarded: bool = False) -> Json:
-        """Write these fields of an object's status; lists as a whole, None takes a field away."""
-        resource, patch = resource_of(type(item)), {"status": status}
-        return await self.patch_resource(resource, item.metadata, patch, subresource="status", is_guarded=is_guarded)
+    async def patch_status(
+        self, item: Managed, status: Json, *, strategic: bool = False, is_guarded: bool = False
+    ) -> Json:
+        """Write these fields of an object's status; lists as a whole, None takes a field away.
+
+        Where it is `strategic`, entries of a list that have keys stand for themselves alone.
+        """
+        return await self.patch_resource(
+            resource_of(type(item)),
+            item.metadata,
+            {"status": status},
+            subresource="status",
+            strategic=strategic,
+            is_guarded=is_guarded,
+        )
 
     async def patch_resource(
         self,
