@@ -27,8 +27,8 @@ from moorage.engine.engine import default_registry
 from moorage.kube.access import load_access
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import Client
-from moorage.live.process import Clock
-from moorage.live.scheduler import Scheduler
+from moorage.live.process import SteadyClock
+from moorage.live.scheduler import LiveScheduler
 from moorage.objects import Pod
 
 NAME: Final = "traced-pod"
@@ -150,7 +150,7 @@ async def trace() -> list[Step]:
 
 async def _traced(client: Client) -> list[Step]:
     config = parse_config({"apiVersion": "kubescheduler.config.k8s.io/v1", "kind": "KubeSchedulerConfiguration"})
-    scheduler = Scheduler(client=client, config=config, registry=default_registry(), now=Clock(), seed=1)
+    scheduler = LiveScheduler(client=client, config=config, registry=default_registry(), now=SteadyClock(), seed=1)
     await client.post(resource_of("Node").path(), json.dumps(_NODE).encode())
     stopping, way = asyncio.Event(), Way()
     async with asyncio.TaskGroup() as group:

@@ -9,8 +9,8 @@ from moorage.controllers.objects.pods import Pod
 from moorage.controllers.runtime import (
     AlreadyExists,
     Client,
-    Cluster,
     Controller,
+    ControllerContext,
     Key,
     Managed,
     load_access,
@@ -46,7 +46,7 @@ class AnchorController(Controller):
 
     name = "anchor"
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._anchors = cluster.informers.watch(Anchor, self.enqueue)
         self._pods = cluster.informers.watch(Pod, self.enqueue)

@@ -18,8 +18,8 @@ from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.errors import Forbidden, NotFound
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import MERGE_PATCH, Client
-from moorage.live.process import Clock
-from moorage.live.scheduler import Scheduler
+from moorage.live.process import SteadyClock
+from moorage.live.scheduler import LiveScheduler
 from moorage.objects import Node, Pod, convert
 
 WAIT_SECONDS = 30.0
@@ -189,7 +189,7 @@ class World:
         access: ClusterAccess | None = None,
         features: Features = DEFAULT_FEATURES,
         **config: Any,
-    ) -> AsyncIterator[Scheduler]:
+    ) -> AsyncIterator[LiveScheduler]:
         """Run a scheduler in this process; when the block ends, what it holds must agree with the API server."""
         registry = default_registry()
         registry.register_all(plugins)
@@ -203,7 +203,7 @@ class World:
         parsed = parse_config(document, known=registry.known, features=features)
         stopping = asyncio.Event()
         async with Client(access or load_access(self.access.kubeconfig)) as client:
-            scheduler = Scheduler(client=client, config=parsed, registry=registry, now=Clock(), seed=1)
+            scheduler = LiveScheduler(client=client, config=parsed, registry=registry, now=SteadyClock(), seed=1)
             async with asyncio.TaskGroup() as group:
                 following = group.create_task(scheduler.follow())
                 leading = group.create_task(scheduler.lead(stopping))
@@ -217,7 +217,7 @@ class World:
                     await asyncio.wait([leading])
                     following.cancel()
 
-    async def settled(self, scheduler: Scheduler) -> None:
+    async def settled(self, scheduler: LiveScheduler) -> None:
         """Wait until the scheduler's cluster is the API server's, and no node holds more than it offers."""
 
         snapshot = scheduler.cluster.snapshot

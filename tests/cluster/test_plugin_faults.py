@@ -16,7 +16,7 @@ from tests.cluster.saboteurs import BLOCKS, KINDS, POINTS, Saboteur, Wide
 from tests.cluster.scheduler_world import World, condition
 
 from moorage.framework import Status, unschedulable
-from moorage.live.scheduler import Scheduler
+from moorage.live.scheduler import LiveScheduler
 from moorage.live.watchdog import Watchdog
 
 PAGE: Final = Path(__file__).parents[2] / "docs" / "plugins" / "faults.md"
@@ -147,7 +147,7 @@ async def _tried(world: World, name: str) -> None:
     await world.eventually(look)
 
 
-async def _outcome(world: World, scheduler: Scheduler, point: str, name: str) -> str:
+async def _outcome(world: World, scheduler: LiveScheduler, point: str, name: str) -> str:
     """What became of the pod. It was not tried too often, and what is said of it says who, where and why."""
 
     async def at_rest() -> bool:
@@ -186,7 +186,9 @@ async def _outcome(world: World, scheduler: Scheduler, point: str, name: str) ->
     return FAILS
 
 
-async def _blocked(world: World, scheduler: Scheduler, caplog: pytest.LogCaptureFixture, point: str, name: str) -> str:
+async def _blocked(
+    world: World, scheduler: LiveScheduler, caplog: pytest.LogCaptureFixture, point: str, name: str
+) -> str:
     """Have one pod block at a point, and nothing else; it is told who does."""
     counted: list[str] = []
     watching = asyncio.create_task(Watchdog(scheduler.plugins, count=counted.append, patience=0.1).run())

@@ -11,7 +11,7 @@ from tests.cluster.mixed_workload import MixedWorkload
 from tests.cluster.scheduler_world import World
 
 from moorage.kube.errors import StatusError
-from moorage.live.scheduler import Scheduler
+from moorage.live.scheduler import LiveScheduler
 
 SECONDS = float(os.environ.get("MOORAGE_SOAK_SECONDS", "15"))
 MOST_PODS, NODES = 150, 10
@@ -80,7 +80,7 @@ class Churn:
         await self._world.patch("Node", name, patch)
 
 
-def leftovers(scheduler: Scheduler, namespace: str) -> dict[str, int]:
+def leftovers(scheduler: LiveScheduler, namespace: str) -> dict[str, int]:
     """What the scheduler still holds that belongs to pods of the world."""
     nodes = scheduler.cluster.snapshot.nodes.infos
     return {

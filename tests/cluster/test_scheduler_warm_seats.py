@@ -7,7 +7,7 @@ from tests.cluster.scheduler_world import World
 
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import MERGE_PATCH
-from moorage.live.scheduler import Scheduler
+from moorage.live.scheduler import LiveScheduler
 from moorage.plugins import WarmSeats
 
 MEMBER = {"annotations": {"moorage.dev/warm-seat": "member"}}
@@ -18,7 +18,7 @@ def profiles(world: World) -> list[dict[str, Any]]:
     return [{"schedulerName": world.name, "plugins": {"multiPoint": {"enabled": enabled}}}]
 
 
-def plugin_of(scheduler: Scheduler) -> WarmSeats:
+def plugin_of(scheduler: LiveScheduler) -> WarmSeats:
     return next(plugin for _, plugin in scheduler.plugins if isinstance(plugin, WarmSeats))
 
 

@@ -100,7 +100,7 @@ def scheduler(
     logging_format: Annotated[str, typer.Option(metavar="text|json", help="What log lines look like.")] = "text",
 ) -> None:
     """Schedule the pods of a cluster: in kube-scheduler's place, or beside it under another scheduler name."""
-    from moorage.live.options import Asking, Serving, make_options
+    from moorage.live.options import ExtenderOptions, Serving, make_options
     from moorage.live.process import run
     from moorage.observe.logs import configure
     from moorage.values import yaml
@@ -121,7 +121,7 @@ def scheduler(
             master=master,
             plugins=plugin or (),
             leader_election={name: value for name, value in election.items() if value is not None},
-            asking=Asking(extender_questions, extender_breaker),
+            asking=ExtenderOptions(extender_questions, extender_breaker),
             serving=Serving(
                 address=bind_address,
                 port=secure_port,

@@ -13,7 +13,7 @@ from moorage.controllers.objects.workloads import (
     StatefulSet,
     scaled,
 )
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.expectations import Freshness
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import namespace_of
@@ -39,7 +39,7 @@ class DisruptionController(Controller):
     name = "disruption"
     workers = 4
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._budgets = cluster.informers.watch(PodDisruptionBudget, self.enqueue)
         self._budgets_in = cluster.informers.index(PodDisruptionBudget, namespace_of)

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from moorage.controllers.objects.meta import Namespace
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.discovery import ServedResource, discover
 from moorage.controllers.runtime.writer import BACKGROUND
 from moorage.kube.errors import Conflict, MethodNotAllowed, NotFound
@@ -40,7 +40,7 @@ class NamespaceController(Controller):
     name = "namespace"
     workers = 4
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._namespaces = cluster.informers.watch(Namespace, self.enqueue)
 

@@ -3,7 +3,7 @@
 from moorage.controllers.objects.meta import Condition, as_json, with_condition
 from moorage.controllers.objects.nodes import Node
 from moorage.controllers.objects.pods import Pod, node_of
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.errors import NotFound
 from moorage.kube.informer import Key
@@ -22,7 +22,7 @@ class PodGarbageCollector(Controller):
     name = "pod-garbage-collector"
     workers = 4
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._nodes = cluster.informers.watch(Node, self._node_changed)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)

@@ -11,7 +11,7 @@ import msgspec
 from moorage.controllers.objects.meta import Condition, as_json, with_condition, without_condition
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import ReplicaSet, ReplicaSetStatus
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import claim, controller_uids, orphanages
 from moorage.controllers.runtime.podwork import BURST, PodWork, pod_of
@@ -34,7 +34,7 @@ class ReplicaSetController(Controller):
     name = "replicaset"
     workers = 8
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._sets = cluster.informers.watch(ReplicaSet, self.enqueue)
         self._siblings = cluster.informers.index(ReplicaSet, controller_uids)

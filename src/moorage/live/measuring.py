@@ -6,7 +6,7 @@ from typing import Final
 from moorage.framework.measuring import PluginCounter, counters_of, histograms_of
 from moorage.kube.election import LeaderElector
 from moorage.kube.gate import Lane
-from moorage.live.scheduler import Scheduler
+from moorage.live.scheduler import LiveScheduler
 from moorage.observe.metrics import Reading
 from moorage.observe.series import Histogram
 
@@ -16,7 +16,7 @@ STAGE_LABELS: Final = {"alpha": "ALPHA", "beta": "BETA", "GA": "", "deprecated":
 Values = Mapping[tuple[str, ...], float]
 
 
-def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
+def add_gauges(scheduler: LiveScheduler, elector: LeaderElector | None) -> None:
     """Let the scheduler's metrics show the queue, the cache and the lanes."""
     metrics, queue, cluster = scheduler.metrics, scheduler.queue, scheduler.cluster
 
@@ -86,7 +86,7 @@ def add_gauges(scheduler: Scheduler, elector: LeaderElector | None) -> None:
         )
 
 
-def _add_plugin_counters(scheduler: Scheduler) -> None:
+def _add_plugin_counters(scheduler: LiveScheduler) -> None:
     """What plugins count, under the name of their profile."""
     found: dict[str, list[tuple[str, PluginCounter]]] = {}
     for profile, runner in scheduler.engine.runners.items():
@@ -98,7 +98,7 @@ def _add_plugin_counters(scheduler: Scheduler) -> None:
         scheduler.metrics.add_counter(name, first.text, (*first.labels, "profile"), _reading(counters))
 
 
-def _add_plugin_histograms(scheduler: Scheduler) -> None:
+def _add_plugin_histograms(scheduler: LiveScheduler) -> None:
     """What plugins measure, under the name of their profile."""
     shown: dict[str, Histogram] = {}
     for profile, runner in scheduler.engine.runners.items():

@@ -41,7 +41,7 @@ class Serving:
 
 
 @dataclass(frozen=True)
-class Asking:
+class ExtenderOptions:
     """How extenders are asked: how many questions are out at once, and after how many failures in a row one is left
     alone for a while (0: never)."""
 
@@ -57,7 +57,7 @@ class Options:
     registry: Registry
     access: ClusterAccess
     serving: Serving
-    asking: Asking
+    asking: ExtenderOptions
     #: The configuration as the user would write it in full.
     document: dict[str, Any] = field(repr=False)
 
@@ -85,7 +85,7 @@ def make_options(
     leader_election: dict[str, Any] | None = None,
     serving: Serving | None = None,
     features: Features = DEFAULT_FEATURES,
-    asking: Asking | None = None,
+    asking: ExtenderOptions | None = None,
 ) -> Options:
     """Read the files and check everything that can be checked before the cluster is asked. Raises InputError.
 
@@ -102,7 +102,7 @@ def make_options(
         registry=registry,
         access=load_access(config.client_connection.kubeconfig or kubeconfig, master=master),
         serving=serving or Serving(),
-        asking=asking or Asking(),
+        asking=asking or ExtenderOptions(),
         document=complete_document(text, config.leader_election, features),
     )
     _ = options.election

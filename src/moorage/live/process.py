@@ -19,7 +19,7 @@ from moorage.live.endpoint import Endpoint
 from moorage.live.health import Health
 from moorage.live.measuring import add_gauges
 from moorage.live.options import Options
-from moorage.live.scheduler import Scheduler
+from moorage.live.scheduler import LiveScheduler
 from moorage.live.watchdog import Watchdog, log_state
 from moorage.observe.exposition import Exposition
 
@@ -44,11 +44,11 @@ async def run_until(options: Options, stopping: asyncio.Event) -> None:
     ):
         settings = options.election
         elector = LeaderElector(lease_client, settings, on_new_leader=_log_leader) if settings else None
-        scheduler = Scheduler(
+        scheduler = LiveScheduler(
             client=client,
             config=options.config,
             registry=options.registry,
-            now=Clock(),
+            now=SteadyClock(),
             seed=SystemRandom().getrandbits(64),
             may_act=elector.is_leader if elector else lambda: True,
             asking=options.asking,
@@ -69,7 +69,9 @@ async def run_until(options: Options, stopping: asyncio.Event) -> None:
             await together(living, watchdog.run())
 
 
-async def _live(scheduler: Scheduler, elector: LeaderElector | None, stopping: asyncio.Event, *, delay: bool) -> None:
+async def _live(
+    scheduler: LiveScheduler, elector: LeaderElector | None, stopping: asyncio.Event, *, delay: bool
+) -> None:
     async def lead() -> None:
         await together(scheduler.lead(stopping), scheduler.follow() if delay and elector else None)
 
@@ -103,7 +105,7 @@ async def _lead_when_elected(
         await asyncio.gather(running, return_exceptions=True)
 
 
-def _health(scheduler: Scheduler, elector: LeaderElector | None, stopping: asyncio.Event) -> Health:
+def _health(scheduler: LiveScheduler, elector: LeaderElector | None, stopping: asyncio.Event) -> Health:
     health = Health()
     if elector is not None:
         # A process that lost its lease ends: as long as it answers at all, this holds.
@@ -123,7 +125,7 @@ def _log_leader(identity: str) -> None:
     logger.info("the leader is %s", identity)
 
 
-class Clock:
+class SteadyClock:
     """Starts at wall time and advances steadily, whatever happens to the machine's wall clock afterwards."""
 
     def __init__(self) -> None:

@@ -17,7 +17,7 @@ from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
 from moorage.kube.transport import Client
 from moorage.live.following import Informers, tune_collector
-from moorage.live.options import Asking
+from moorage.live.options import ExtenderOptions
 from moorage.live.reporting import Reporter
 from moorage.live.scheduling import SchedulingLoop, Wakening
 from moorage.live.world import LiveWorld
@@ -29,7 +29,7 @@ WIND_UP: Final = 3.5
 """Seconds a clean stop waits for bindings on their way, and again for what is still to be written."""
 
 
-class Scheduler:
+class LiveScheduler:
     """A scheduler on one cluster, complete once it is made: from the bottom up, the lanes that write, the world over
     them, the core that schedules in that world, the loop that drives it, and the informers that feed it."""
 
@@ -42,7 +42,7 @@ class Scheduler:
         now: Callable[[], float],
         seed: int,
         may_act: Callable[[], bool] = lambda: True,
-        asking: Asking | None = None,
+        asking: ExtenderOptions | None = None,
     ) -> None:
         """`now` is wall-clock seconds that never go back. `may_act` is asked before every write: a process that lost
         its lease stays still. `asking` says how the extenders of the configuration are asked."""
@@ -51,7 +51,7 @@ class Scheduler:
         connection = config.client_connection
         self.lanes = Lanes(client, qps=connection.qps, burst=connection.burst, may_act=may_act)
         self.reporter = Reporter(self.lanes, [profile.scheduler_name for profile in config.profiles])
-        asking, kept = asking or Asking(), None
+        asking, kept = asking or ExtenderOptions(), None
         if config.extenders:
             names = {profile.scheduler_name for profile in config.profiles}
             with_nodes = not all(one.node_cache_capable for one in config.extenders)

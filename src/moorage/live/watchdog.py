@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from moorage.cluster import find_faults
 from moorage.columns import PodInfo
-from moorage.live.scheduler import Scheduler
+from moorage.live.scheduler import LiveScheduler
 
 logger = logging.getLogger(__name__)
 
@@ -130,7 +130,7 @@ def _place(frame: FrameType) -> str:
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
 
 
-def log_state(scheduler: Scheduler) -> None:
+def log_state(scheduler: LiveScheduler) -> None:
     """Log what is held, where pods wait, and where that differs from what the informers have."""
     sizes = ", ".join(f"{count} {kind}" for kind, count in scheduler.cluster.sizes.items())
     pending = ", ".join(f"{count} {place}" for place, count in scheduler.queue.pending().items())

@@ -53,7 +53,7 @@ _MOST_PODS: Final = 6
 T = TypeVar("T", bound=KubeObject)
 
 
-class Broken(AssertionError):
+class BrokenPromise(AssertionError):
     """A plugin does not keep what it promises."""
 
 
@@ -171,7 +171,7 @@ class _Trial:
         if fast is not None and asked.has(point) and plain != fast:
             row = next(place for place, (a, b) in enumerate(zip(plain, fast, strict=True)) if a != b)
             shown = f"{point} says {_told(plain[row])}, {point}_nodes says {_told(fast[row])}"
-            raise Broken(f'the two forms of "{self._name}" disagree for pod {asked.pod.key}: {shown}')
+            raise BrokenPromise(f'the two forms of "{self._name}" disagree for pod {asked.pod.key}: {shown}')
 
     def _sorted_and_gated(self, asked: _Asked) -> None:
         for method, given in (("pre_enqueue", (asked.pod,)), ("sort_key", (asked.pod, 1.0))):
@@ -199,7 +199,9 @@ class _Trial:
             if here != away:
                 said = f"{attribute} = Scope.{scope.name}, which looks at {scope.value}"
                 problem = f"{point} says {_told(here)}, and {_told(away)} where only what lies outside of that differs"
-                raise Broken(f'"{self._name}" says {said}; but for pod {pod.key} on {node.metadata.name} {problem}')
+                raise BrokenPromise(
+                    f'"{self._name}" says {said}; but for pod {pod.key} on {node.metadata.name} {problem}'
+                )
 
     def _answer(self, cluster: Iterable[KubeObject], pod: Pod, point: str, node_name: str) -> Any:
         asked = self._ask(cluster, pod)
@@ -228,7 +230,7 @@ class _Trial:
         call = getattr(asked.plugin, method)
         answer, again = call(*given), call(*given)
         if not _is_alike(answer, again):
-            raise Broken(f'{method} of "{self._name}" says {_told(answer)}, and then {_told(again)}')
+            raise BrokenPromise(f'{method} of "{self._name}" says {_told(answer)}, and then {_told(again)}')
         return answer
 
     def _filter(self, asked: _Asked, row: int) -> Status | None:

@@ -20,8 +20,8 @@ from moorage.controllers.running import run_controllers
 from moorage.engine.engine import default_registry
 from moorage.kube.access import load_access
 from moorage.kube.transport import Client
-from moorage.live.process import Clock
-from moorage.live.scheduler import Scheduler
+from moorage.live.process import SteadyClock
+from moorage.live.scheduler import LiveScheduler
 from moorage.nodes.running import run_nodes
 from moorage.nodes.shapes import parse_shape
 
@@ -78,7 +78,7 @@ class Workshop:
         async with Client(access) as client, Client(access) as own, asyncio.TaskGroup() as group:
             await ensure_served(client)
             shape = parse_shape(f"name={self._name},count={self._nodes},cpu=4,memory=8Gi,labels=world:{self._name}")
-            scheduler = Scheduler(client=own, config=config, registry=registry, now=Clock(), seed=1)
+            scheduler = LiveScheduler(client=own, config=config, registry=registry, now=SteadyClock(), seed=1)
             tasks = [
                 group.create_task(run_nodes(client, [shape], on_ready=nodes_ready.set)),
                 group.create_task(run_controllers(client, on_ready=controllers_ready.set)),

@@ -29,8 +29,8 @@ from moorage.kube.errors import NotFound
 from moorage.kube.informer import Informer
 from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.transport import Client
-from moorage.live.process import Clock
-from moorage.live.scheduler import Scheduler
+from moorage.live.process import SteadyClock
+from moorage.live.scheduler import LiveScheduler
 from moorage.nodes.running import run_nodes
 from moorage.nodes.shapes import parse_shape
 from moorage.objects import Pod
@@ -155,7 +155,7 @@ async def scheduling(world: World, access: Any = None) -> AsyncIterator[None]:
     registry, stopping = default_registry(), asyncio.Event()
     config = parse_config(configuration(world.name), known=registry.known)
     async with Client(access or load_access(world.access.kubeconfig)) as client, asyncio.TaskGroup() as group:
-        scheduler = Scheduler(client=client, config=config, registry=registry, now=Clock(), seed=1)
+        scheduler = LiveScheduler(client=client, config=config, registry=registry, now=SteadyClock(), seed=1)
         following = group.create_task(scheduler.follow())
         leading = group.create_task(scheduler.lead(stopping))
         await scheduler.synced.wait()

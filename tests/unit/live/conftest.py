@@ -16,7 +16,7 @@ from moorage.kube.access import ClusterAccess
 from moorage.kube.decoding import ADDED, DELETED, MODIFIED, WatchEvent
 from moorage.kube.errors import Conflict, NotFound
 from moorage.kube.transport import JSON, Client, Query
-from moorage.live.scheduler import Scheduler
+from moorage.live.scheduler import LiveScheduler
 from moorage.objects import KubeObject, Node, Pod, convert
 from moorage.testing import NodeBuilder, PodBuilder
 
@@ -34,7 +34,7 @@ class FakeApiServer(Client):
         self.bindings: Counter[str] = Counter()
         #: "METHOD ending of the path" -> what to raise for it, one after the other.
         self.failures: dict[str, list[ApiError]] = {}
-        self.scheduler: Scheduler | None = None
+        self.scheduler: LiveScheduler | None = None
         self._version = 0
 
     async def request(
@@ -115,7 +115,7 @@ class FakeApiServer(Client):
 class Rig:
     """The scheduler and the cluster it runs on."""
 
-    def __init__(self, api: FakeApiServer, scheduler: Scheduler) -> None:
+    def __init__(self, api: FakeApiServer, scheduler: LiveScheduler) -> None:
         self.api = api
         self.scheduler = scheduler
 
@@ -153,7 +153,7 @@ def make_rig(plugins: Sequence[type] = (), **config: Any) -> Rig:
     parsed = parse_config(document, known=registry.known)
     loop = asyncio.get_running_loop()
     # Wall time is the loop's, which tests let jump.
-    api.scheduler = Scheduler(
+    api.scheduler = LiveScheduler(
         client=api, config=parsed, registry=registry, now=lambda: 1_000_000.0 + loop.time(), seed=1
     )
     return Rig(api, api.scheduler)

@@ -8,7 +8,7 @@ from moorage.controllers.claims.taints import evictable_devices, leaving_time, n
 from moorage.controllers.objects.claims import DeviceTaintRule, ResourceClaim, ResourceSlice
 from moorage.controllers.objects.meta import Condition, as_json, with_condition
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
@@ -27,7 +27,7 @@ class DeviceTaintEviction(Controller):
     name = "device-taint-eviction"
     workers = 4
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)
         cluster.informers.watch(ResourceClaim, self._claim_changed)

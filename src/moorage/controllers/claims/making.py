@@ -4,7 +4,7 @@ from typing import Any
 
 from moorage.controllers.objects.claims import ResourceClaim, ResourceClaimTemplate
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import controller_uids, owner_reference
 from moorage.controllers.runtime.writer import is_namespace_terminating
@@ -30,7 +30,7 @@ class ClaimMaker(Controller):
     name = "resourceclaim"
     workers = 10
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)
         self._templates = cluster.informers.watch(ResourceClaimTemplate, self._template_changed)

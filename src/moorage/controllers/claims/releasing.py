@@ -7,7 +7,7 @@ import msgspec
 from moorage.controllers.claims.making import ENTRY
 from moorage.controllers.objects.claims import ResourceClaim
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.errors import NotFound
 from moorage.kube.informer import Key
@@ -26,7 +26,7 @@ class ClaimReleaser(Controller):
     name = "resourceclaim-release"
     workers = 10
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._claims = cluster.informers.watch(ResourceClaim, self.enqueue)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)

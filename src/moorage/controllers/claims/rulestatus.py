@@ -10,7 +10,7 @@ from moorage.controllers.claims.taints import devices_of, evictable_devices, lea
 from moorage.controllers.objects.claims import DeviceTaintRule, ResourceClaim, ResourceSlice
 from moorage.controllers.objects.meta import Condition, as_json, condition_of
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.controller import Cluster
+from moorage.controllers.runtime.controller import ControllerContext
 from moorage.values.taint import NO_EXECUTE
 from moorage.values.time import time_of
 
@@ -72,7 +72,7 @@ def _count(number: int, what: str) -> str:
 class RuleStatuses:
     """Writes the statuses of rules."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         self._cluster = cluster
         self._pods = cluster.informers.of(Pod)
         self._claims = cluster.informers.of(ResourceClaim)

@@ -9,7 +9,7 @@ from moorage.controllers.deployments import progress, revisions, sizes, template
 from moorage.controllers.deployments.progress import View
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import Deployment, DeploymentStatus, ReplicaSet
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import claim, controller_uids, orphanages, owner_reference
 from moorage.controllers.runtime.writer import is_namespace_terminating
@@ -33,7 +33,7 @@ class DeploymentController(Controller):
     name = "deployment"
     workers = 5
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._deployments = cluster.informers.watch(Deployment, self.enqueue)
         self._sets = cluster.informers.of(ReplicaSet)

@@ -9,7 +9,7 @@ from typing import Any
 
 from moorage.controllers.garbage.graph import FOREGROUND_DELETION, ORPHAN_DEPENDENTS, Graph, Known
 from moorage.controllers.objects.meta import Managed, OwnerReference
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.discovery import discover
 from moorage.controllers.runtime.writer import BACKGROUND, FOREGROUND, ORPHAN
 from moorage.errors import ApiError
@@ -45,7 +45,7 @@ class GarbageCollector(Controller):
     name = "garbage-collector"
     workers = 8
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._graph = Graph()
         self._resources: dict[tuple[str, str], ApiResource] = {}

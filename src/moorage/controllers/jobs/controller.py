@@ -20,7 +20,7 @@ from moorage.controllers.jobs.indexes import (
 from moorage.controllers.objects.meta import Condition, as_json, condition_of, with_condition
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.workloads import Job, JobStatus, UncountedPods
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.expectations import Freshness
 from moorage.controllers.runtime.podwork import BURST, PodWork, pod_of
 from moorage.errors import ApiError
@@ -69,7 +69,7 @@ class JobController(Controller):
     name = "job"
     workers = 5
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._jobs = cluster.informers.watch(Job, self.enqueue)
         self._work = PodWork(self, Job.KIND)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from moorage.controllers.objects.meta import Condition, as_json, with_condition
 from moorage.controllers.objects.nodes import Node, NodeTaint
 from moorage.controllers.objects.pods import Pod, node_of
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.informer import Key
 from moorage.kube.paths import resource_of
@@ -22,7 +22,7 @@ class TaintEviction(Controller):
     name = "taint-eviction"
     workers = 4
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._nodes = cluster.informers.watch(Node, self._node_changed)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)

@@ -9,7 +9,7 @@ from moorage.controllers.nodes.taints import wanted_taints
 from moorage.controllers.objects.meta import Condition, Managed, as_json, condition_of, with_condition
 from moorage.controllers.objects.nodes import Node
 from moorage.controllers.objects.pods import Pod, node_of
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.kube.errors import Conflict, NotFound
 from moorage.kube.informer import Key
 from moorage.objects import LeaseSpec
@@ -42,7 +42,7 @@ class NodeLifecycle(Controller):
     name = "node-lifecycle"
     workers = 4
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._nodes = cluster.informers.watch(Node, self.enqueue)
         self._pods = cluster.informers.index(Pod, node_of)

@@ -3,7 +3,7 @@
 from moorage.controllers.objects.podgroups import PodGroup
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.podgroups import phases
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.expectations import Freshness
 from moorage.kube.informer import Key
 
@@ -21,7 +21,7 @@ class PodGroupController(Controller):
         ("scheduling.x-k8s.io", ("podgroups/status",), ("patch",)),
     )
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._groups = cluster.informers.watch(PodGroup, self.enqueue)
         self._members = cluster.informers.index(Pod, group_of)

@@ -2,7 +2,7 @@
 
 from moorage.controllers.objects.meta import Managed
 from moorage.controllers.objects.pods import Pod
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.discovery import discover
 from moorage.controllers.runtime.informers import Index
 from moorage.kube.informer import Informer, Key
@@ -20,7 +20,7 @@ class PodGroupProtection(Controller):
     name = "podgroup-protection"
     workers = 1
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._groups: Informer[Managed] | None = None
         self._members: Index[Pod] = cluster.informers.index(Pod, native_group_of)

@@ -16,7 +16,7 @@ running       controllers and a cluster put together
 """
 
 from moorage.controllers.objects.meta import Condition, Managed, ObjectMeta, OwnerReference, condition_of
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.expectations import Expectations, Freshness
 from moorage.controllers.runtime.informers import Index, Informers, key_of
 from moorage.controllers.runtime.ownership import owner_reference
@@ -33,8 +33,9 @@ from moorage.kube.transport import Client
 from moorage.values.time import format_time as time_stamp
 from moorage.values.time import time_of as parse_time
 
-#: What it was called before.
+#: What they were called before.
 Resource = ApiResource
+Cluster = ControllerContext
 
 __all__ = [
     "BACKGROUND",
@@ -51,6 +52,7 @@ __all__ = [
     "Condition",
     "Conflict",
     "Controller",
+    "ControllerContext",
     "ElectionSettings",
     "Expectations",
     "Freshness",

@@ -16,8 +16,8 @@ from moorage.values.time import format_time
 
 
 @dataclass(frozen=True, slots=True)
-class Cluster:
-    """What is known of it, and how to change it. `clock` tells seconds since 1970.
+class ControllerContext:
+    """What a controller is given: what is known of the cluster, and how to change it. `clock` tells seconds since 1970.
 
     `scheduler_name` is for pods whose template names no scheduler, where a controller has to choose one.
     """
@@ -53,7 +53,7 @@ class Controller(ABC):
     rights: ClassVar[tuple[Right, ...]] = ()
     """What a service account that runs it alone must be allowed."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         self.cluster = cluster
         self.queue: WorkQueue[Any] = WorkQueue(self.name)
 

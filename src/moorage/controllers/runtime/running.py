@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from moorage.config.types import DEFAULT_SCHEDULER_NAME
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import Informers
 from moorage.controllers.runtime.writer import Writer
 from moorage.kube.access import ClusterAccess
@@ -30,7 +30,7 @@ async def run_controllers(
     begins.
     """
     recorder = EventRecorder(Lanes(client), controller=component)
-    cluster = Cluster(Informers(client), Writer(client), recorder, clock, scheduler_name)
+    cluster = ControllerContext(Informers(client), Writer(client), recorder, clock, scheduler_name)
     made = [make(cluster) for make in controllers]
     for controller in made:
         await controller.prepare()

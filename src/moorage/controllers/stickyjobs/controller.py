@@ -13,7 +13,7 @@ from moorage.controllers.objects.meta import Condition, condition_of
 from moorage.controllers.objects.nodes import Node
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.stickyjobs import StickyJob, StickyJobStatus
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.expectations import Expectations, Freshness
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.podwork import pod_of
@@ -58,7 +58,7 @@ class StickyJobController(Controller):
         ("events.k8s.io", ("events",), ("create", "patch")),
     )
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._jobs = cluster.informers.watch(StickyJob, self.enqueue)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)

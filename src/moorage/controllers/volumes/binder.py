@@ -19,7 +19,7 @@ from moorage.controllers.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.volumes.matching import best_volume, is_free, is_reserved_for, reserved_volume, satisfies
 from moorage.kube.errors import NotFound
@@ -42,7 +42,7 @@ class VolumeBinder(Controller):
     workers = 1
     """One after another, so that no two claims choose the same volume."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._claims = cluster.informers.watch(PersistentVolumeClaim, self._claim_changed)
         self._volumes = cluster.informers.watch(PersistentVolume, self._volume_changed)

@@ -3,7 +3,7 @@
 from typing import Any
 
 from moorage.controllers.objects.pods import Pod, PodVolume
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.controllers.runtime.ownership import owner_reference
 from moorage.controllers.runtime.writer import is_namespace_terminating
@@ -24,7 +24,7 @@ class EphemeralVolumeController(Controller):
     name = "ephemeral-volume"
     workers = 4
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._pods = cluster.informers.watch(Pod, self._pod_changed)
 

@@ -2,7 +2,7 @@
 
 from moorage.controllers.objects.pods import Pod
 from moorage.controllers.objects.volumes import BOUND, PersistentVolume, PersistentVolumeClaim
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.kube.informer import Key
 
 CLAIM_FINALIZER = "kubernetes.io/pvc-protection"
@@ -15,7 +15,7 @@ class ClaimProtection(Controller):
     name = "pvc-protection"
     workers = 2
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._claims = cluster.informers.watch(PersistentVolumeClaim, self.enqueue)
         self._users = cluster.informers.index(Pod, claims_of)
@@ -47,7 +47,7 @@ class VolumeProtection(Controller):
     name = "pv-protection"
     workers = 2
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._volumes = cluster.informers.watch(PersistentVolume, self.enqueue)
 

@@ -14,7 +14,7 @@ from moorage.controllers.objects.volumes import (
     PersistentVolumeClaim,
     StorageClass,
 )
-from moorage.controllers.runtime.controller import Cluster, Controller
+from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.informers import key_of
 from moorage.kube.errors import AlreadyExists
 from moorage.kube.informer import Key
@@ -37,7 +37,7 @@ class VolumeProvisioner(Controller):
     name = "volume-provisioner"
     workers = 4
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: ControllerContext) -> None:
         super().__init__(cluster)
         self._claims = cluster.informers.watch(PersistentVolumeClaim, self.enqueue)
         self._volumes = cluster.informers.watch(PersistentVolume, self.enqueue)
