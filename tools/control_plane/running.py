@@ -45,11 +45,14 @@ class ControlPlane:
         ending: contextlib.ExitStack,
         gates: Mapping[str, bool] | None = None,
         apis: Sequence[str] = (),
+        *,
+        has_controllers: bool = False,
     ) -> None:
         self.home = home
         self.binaries = binaries
         self._gates = _gate_flags(gates or {})
         self._apis = [f"--runtime-config={','.join(f'{api}=true' for api in apis)}"] if apis else []
+        self._has_controllers = has_controllers
         self._ending = ending
         self._started = 0
         #: The processes of etcd and kube-apiserver.
@@ -85,6 +88,7 @@ class ControlPlane:
             f"--kubeconfig={self.access.kubeconfig}",
             "--leader-elect=false",
             f"--controllers={controllers}",
+            f"--root-ca-file={self.access.ca_file}",
             f"--service-account-private-key-file={self._service_account_key}",
             *self._gates,
             *_serving(port),
@@ -145,9 +149,7 @@ class ControlPlane:
             f"--service-account-signing-key-file={self._service_account_key}",
             "--service-account-issuer=https://kubernetes.default.svc",
             f"--token-auth-file={tokens}",
-            "--authorization-mode=RBAC",
-            # No controller is sure to be there to make service accounts, or to take the not-ready taint off.
-            "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+            *self._admission(),
             # One client of a test or a benchmark may ask all it can: nothing is to be fair to.
             "--enable-priority-and-fairness=false",
             "--max-requests-inflight=0",
@@ -164,20 +166,31 @@ class ControlPlane:
         kubeconfig.write_text(json.dumps(_kubeconfig(access)))
         return access
 
+    def _admission(self) -> Sequence[str]:
+        if self._has_controllers:
+            return "--authorization-mode=Node,RBAC", "--allow-privileged=true"
+        # No controller is sure to be there to make service accounts, or to take the not-ready taint off.
+        return "--authorization-mode=RBAC", "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition"
+
 
 @contextlib.contextmanager
 def run(
-    binaries: Path | None = None, *, gates: Mapping[str, bool] | None = None, apis: Sequence[str] = ()
+    binaries: Path | None = None,
+    *,
+    gates: Mapping[str, bool] | None = None,
+    apis: Sequence[str] = (),
+    has_controllers: bool = False,
 ) -> Iterator[ControlPlane]:
     """A control plane from the programs in `binaries`; it ends, with all that was started in it, with the block.
 
     `gates` are turned in every program; `apis` ("scheduling.k8s.io/v1beta1") are served that are not by default.
+    Where kube-controller-manager is going to be there, `has_controllers` leaves on what relies on it.
     """
     with (
         tempfile.TemporaryDirectory(prefix="moorage-control-plane-") as home,
         contextlib.ExitStack() as ending,
     ):
-        yield ControlPlane(Path(home), binaries or folder(), ending, gates, apis)
+        yield ControlPlane(Path(home), binaries or folder(), ending, gates, apis, has_controllers=has_controllers)
 
 
 def kubectl(program: Path, access: Access, *arguments: str, stdin: str = "") -> str:
