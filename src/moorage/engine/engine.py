@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Mapping
+from functools import cache
 from random import Random
 
 from moorage.columns import PodInfo, Snapshot
@@ -26,6 +27,7 @@ from moorage.engine.profiles import build_profile
 from moorage.engine.runner import Runner
 from moorage.engine.timing import PointObserver, Timing
 from moorage.errors import InputError
+from moorage.framework.declaration import Declaration, declared
 from moorage.framework.faults import Faults
 from moorage.framework.handle import Handle, Host
 from moorage.framework.registry import Registry
@@ -185,7 +187,13 @@ def make_engine(
 def default_registry() -> Registry:
     """The built-in plugins and those that installed packages offer."""
     registry = Registry()
-    registry.register_all(DEFAULT_PLUGINS)
-    registry.register_all(OWN_PLUGINS)
+    for declaration in _built_in():
+        registry.add(declaration)
     registry.register_entry_points()
     return registry
+
+
+@cache
+def _built_in() -> tuple[Declaration, ...]:
+    """What the built-in plugins say of themselves: read once, for it takes longer than a decision."""
+    return tuple(declared(plugin) for plugin in (*DEFAULT_PLUGINS, *OWN_PLUGINS))

@@ -138,16 +138,17 @@ def served_points(plugin: type) -> frozenset[str]:
 
 def _check_worker_thread(plugin: type) -> None:
     said = worker_methods(plugin)
-    where = place_of(plugin)
     if not isinstance(said, tuple | list):
-        raise InputError(f"worker_thread is {said!r}: expected a tuple of {', '.join(WORKER_METHODS)}{where}")
+        raise InputError(
+            f"worker_thread is {said!r}: expected a tuple of {', '.join(WORKER_METHODS)}{place_of(plugin)}"
+        )
     for one in said:
         method = getattr(plugin, one, None) if one in WORKER_METHODS else None
         if method is None:
             problem = "which it has not" if one in WORKER_METHODS else f"expected some of {', '.join(WORKER_METHODS)}"
-            raise InputError(f"worker_thread names {one!r}, {problem}{where}")
+            raise InputError(f"worker_thread names {one!r}, {problem}{place_of(plugin)}")
         if inspect.iscoroutinefunction(method):
-            raise InputError(f"worker_thread names {one}, which is async and runs beside anyway{where}")
+            raise InputError(f"worker_thread names {one}, which is async and runs beside anyway{place_of(plugin)}")
 
 
 def _made_by(factory: Factory) -> type:

@@ -42,7 +42,10 @@ class Registry:
 
     def register(self, plugin: Factory, *, name: str = "") -> None:
         """Add a plugin class, or a function that makes one, under its own name or under another."""
-        declaration = declared(plugin, name)
+        self.add(declared(plugin, name))
+
+    def add(self, declaration: Declaration) -> None:
+        """Add a plugin that has been read already."""
         known = self._declared.setdefault(declaration.name, declaration)
         if known.plugin is not declaration.plugin and known.identity != declaration.identity:
             raise InputError(f'plugin "{declaration.name}" is registered twice; give the class another `name`')
