@@ -98,6 +98,10 @@ class Filtering:
             timing.status("PreFilter", search.rejection, asked)
         return search
 
+    def columns_of(self, pod: PodInfo) -> ClassColumns:
+        """What is kept for the pod's class, up to date, as `begin` finds it."""
+        return self._classes.of(pod)
+
     def _narrow(self, search: Search, plugin: str, answer: NodeNames) -> None:
         search.narrowed_by.append(plugin)
         search.narrowed = answer.names if search.narrowed is None else search.narrowed & answer.names

@@ -7,6 +7,7 @@ from typing import Protocol, Self
 from moorage.columns import PodInfo, Rows, Snapshot
 from moorage.engine.cycle import Cycle
 from moorage.engine.groups.outcome import GroupAnswers, GroupQuestion
+from moorage.engine.groups.series import Series, is_plain, may_share
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
 from moorage.errors import PluginError
@@ -48,6 +49,9 @@ class Trials:
         self._tried = 0
         self._start = answers.start
         self.next_start: int | None = None
+        #: The members that are placed by one search at the moment, and whether others may be.
+        self._series: Series | None = None
+        self._may_share = may_share(runner.compiled)
         #: Those placed at this moment, the innermost block last.
         self._open: list[list[Placement]] = []
 
@@ -59,12 +63,24 @@ class Trials:
         """Where the member would go now."""
         answers = self.answers.of(where, pod.uid, self._tried, self._start)
         self._tried += 1
+        if within is None and not makes_room and self._may_share and is_plain(pod):
+            placement = self._next_of_series(pod, answers.seed)
+            if placement is not None:
+                return placement
         outcome = Cycle(self.runner, pod, answers, within=within, makes_room=makes_room).run()
         if not isinstance(outcome, Placement | Failure):
             raise Asked(GroupQuestion(where, answers, outcome))
         if outcome.next_start is not None:
             self._start = self.next_start = outcome.next_start
         return outcome
+
+    def _next_of_series(self, pod: PodInfo, seed: int) -> Placement | None:
+        if self._series is None or not self._series.serves(pod):
+            self._series = Series.begin(self.runner, pod, seed)
+        placement = self._series.place(pod, seed) if self._series is not None else None
+        # Where one search does not do once, it hardly will for others: nobody is asked twice about each of them.
+        self._may_share = placement is not None
+        return placement
 
     def place(self, placement: Placement) -> Failure | None:
         """Count the member on its node and reserve what it needs, within the innermost block."""
@@ -97,10 +113,12 @@ class Trials:
 
     def opened(self) -> None:
         """A block begins."""
+        self._series = None
         self._open.append([])
 
     def closed(self, *, kept: bool) -> None:
         """The innermost block ends."""
+        self._series = None
         placed = self._open.pop()
         if kept:
             if self._open:

@@ -45,6 +45,7 @@ class DynamicResources:
     args_type = DynamicResourcesArgs
     default_weight = 2
     normalize_scores = NormalizeByMax()
+    skips_alike = True
 
     #: The kinds to follow.
     reads: tuple[type[KubeObject], ...] = (DeviceClass, ResourceClaim, ResourceSlice)

@@ -33,6 +33,7 @@ class InterPodAffinity:
 
     args_type = InterPodAffinityArgs
     default_weight = 2
+    skips_alike = True
     reads = (Namespace,)
 
     def __init__(self, args: InterPodAffinityArgs, handle: Handle) -> None:

@@ -34,6 +34,7 @@ class PodTopologySpread:
 
     args_type = PodTopologySpreadArgs
     default_weight = 2
+    skips_alike = True
     reads = (ReplicaSet, ReplicationController, Service, StatefulSet)
 
     def __init__(self, args: PodTopologySpreadArgs, handle: Handle) -> None:

@@ -49,6 +49,7 @@ class Wanted(NamedTuple):
 class NodeVolumeLimits:
     """Counts a node's volumes by driver against the limits its CSINode states; some drivers have to be there at all."""
 
+    skips_alike = True
     reads = (CSIDriver, CSINode, PersistentVolume, PersistentVolumeClaim, StorageClass, VolumeAttachment)
 
     def __init__(self, _args: object, handle: Handle) -> None:

@@ -52,6 +52,7 @@ class Restrictions:
 class VolumeRestrictions:
     """Keeps pods off nodes where their disks are taken, and off all nodes while their ReadWriteOncePod claims are."""
 
+    skips_alike = True
     reads = (PersistentVolumeClaim,)
 
     def __init__(self, _args: object, handle: Handle) -> None:

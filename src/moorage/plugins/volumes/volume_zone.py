@@ -34,6 +34,7 @@ class Reach(NamedTuple):
 class VolumeZone:
     """Keeps pods near their bound volumes. Claims of ephemeral volumes are left to VolumeBinding."""
 
+    skips_alike = True
     reads = (PersistentVolume, PersistentVolumeClaim, StorageClass)
 
     def __init__(self, _args: object, handle: Handle) -> None:

@@ -43,6 +43,7 @@ class VolumeBinding:
     """Finds a volume for every claim of a pod, reserves it with the decision, and has it bound before the pod is."""
 
     args_type = VolumeBindingArgs
+    skips_alike = True
     reads = (CSIDriver, CSINode, CSIStorageCapacity, PersistentVolume, PersistentVolumeClaim, StorageClass)
     writes = MappingProxyType({PersistentVolume: ("patch",), PersistentVolumeClaim: ("patch",)})
 
