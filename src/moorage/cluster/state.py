@@ -1,6 +1,7 @@
 """Which pods count where: those the API server has on nodes, and those we have decided on (assumed)."""
 
 from collections.abc import Iterator
+from functools import partial
 
 from moorage.cluster.boundlabels import BoundLabels
 from moorage.columns import PodInfo, Snapshot, Tentative
@@ -102,12 +103,21 @@ class ClusterState:
             if labelled is not bound.pod:
                 group = self.snapshot.pods.group_of(labelled)
                 bound = PodInfo(labelled, pod.pod_class, group, pod.affinity_class, pod.request)
-        self._changing(pod.uid)
+        uid, undo = pod.uid, self.snapshot.undo
+        if undo is not None and uid not in self._counted and uid not in self._assumed:
+            undo.record(partial(self._drop, uid))
+        else:
+            self._changing(uid)
         self.snapshot.nominations.forget(pod)
         self.snapshot.nodes.add_pod(bound, node_name)
-        self._counted[pod.uid] = self._assumed[pod.uid] = bound
+        self._counted[uid] = self._assumed[uid] = bound
         self.snapshot.groups.placed(bound)
         return bound
+
+    def _drop(self, uid: str) -> None:
+        """Have the maps as they were before the pod was assumed: it is the last in them, or they are restored whole."""
+        self._counted.pop(uid, None)
+        self._assumed.pop(uid, None)
 
     def forget(self, uid: str) -> bool:
         """Undo an assumption. False where there is none: it was confirmed, or forgotten before."""

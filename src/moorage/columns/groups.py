@@ -206,7 +206,7 @@ class PodGroups:
         """A pod is there, in this version."""
         path = self.path_of(pod)
         if path:
-            self._write(self._members.setdefault(path, Members()).all, pod.uid, pod)
+            self._write(self._members_at(path).all, pod.uid, pod)
             self._touched(path)
 
     def went(self, pod: PodInfo) -> None:
@@ -224,7 +224,7 @@ class PodGroups:
         """A pod counts on a node from now on; it names it."""
         path = self.path_of(pod)
         if path:
-            members = self._members.setdefault(path, Members())
+            members = self._members_at(path)
             self._write(members.scheduled, pod.uid, pod)
             if pod.uid not in members.all:
                 self._write(members.all, pod.uid, pod)
@@ -237,6 +237,12 @@ class PodGroups:
         if members is not None:
             self._write(members.scheduled, pod.uid, None)
             self._touched(path)
+
+    def _members_at(self, path: str) -> Members:
+        members = self._members.get(path)
+        if members is None:
+            members = self._members[path] = Members()
+        return members
 
     def _touched(self, path: str) -> None:
         if self.undo is None:

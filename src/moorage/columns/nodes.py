@@ -122,6 +122,18 @@ class NodeInfo:
         twin.is_sane = self.is_sane
         return twin
 
+    def extent(self) -> tuple[int, int]:
+        """How many resources and ports are summed up, before a pod is added: for `cut`."""
+        return len(self.requested), len(self.ports)
+
+    def cut(self, extent: tuple[int, int]) -> None:
+        """Let go of the sums that came with the pod that was added then, and is gone again."""
+        requested, ports = extent
+        while len(self.requested) > requested:
+            self.requested.popitem()
+        while len(self.ports) > ports:
+            self.ports.popitem()
+
     def held(self) -> tuple[object, ...]:
         """Everything that pods brought, order and all, for `put_back`."""
         counts = self.scored_cpu, self.scored_memory, self.is_sane

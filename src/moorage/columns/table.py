@@ -159,8 +159,10 @@ class NodeTable:
         row = self._row_for(node_name)
         info = self.infos[row]
         if self._undo is not None:
-            self._remember(self._undo, info)
-            self._undo.record(partial(self.remove_pod, pod, node_name))
+            if self._undo.knows(info):
+                self._undo.record(partial(self.remove_pod, pod, node_name))
+            else:
+                self._undo.record(partial(self._take_off, pod, node_name, info.extent(), info.is_sane))
         info.add_pod(pod)
         self._count(row, info, pod, 1)
 
@@ -203,6 +205,16 @@ class NodeTable:
         row = self.row_of.get(node_name)
         if row is not None:
             self.infos[row].put_back(held)
+
+    def _take_off(self, pod: PodInfo, node_name: str, extent: tuple[int, int], is_sane: bool) -> None:
+        """Undo `add_pod`, while nothing but what came after it was undone: order and all are as before."""
+        row = self.row_of[node_name]
+        info = self.infos[row]
+        info.drop_pod(pod)
+        info.is_sane = is_sane
+        self._count(row, info, pod, -1)
+        info.cut(extent)
+        self._release(row)
 
     def _refuse_tentative(self) -> None:
         if self._undo is not None:

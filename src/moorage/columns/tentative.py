@@ -55,6 +55,10 @@ class UndoLog:
         self._saved[id(changed)] = changed
         return True
 
+    def knows(self, changed: object) -> bool:
+        """Whether it was changed in the block in a way that is put back as a whole."""
+        return id(changed) in self._saved
+
     def undo(self) -> None:
         """Take everything back, the newest first."""
         self._is_undoing = True

@@ -68,6 +68,11 @@ class Gates:
             queued.was_flushed = False
         return not queued.gating_plugin
 
+    def keeps_out(self, queued: QueuedGroup) -> bool:
+        """Whether the plugin that gates a group gates it still, as far as its first member tells."""
+        plugin, first = queued.gating_plugin, queued.queued[0]
+        return bool(plugin) and not self._admit_pod(first) and first.gating_plugin == plugin
+
     def _admit_pod(self, queued: QueuedPod) -> bool:
         """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated."""
         plugins, last = self._plugins[queued.profile], queued.gating_plugin

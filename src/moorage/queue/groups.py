@@ -109,6 +109,8 @@ class Groups:
         if root is None:
             self._incomplete.setdefault(path, {})[member.key] = member
             return
+        if self._rest and not member.consecutive_errors and self._places.join_gated(root, member, self._added):
+            return
         taken = self._places.take(root)
         if taken is not None:
             entity, verdict = taken

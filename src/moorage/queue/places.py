@@ -105,6 +105,15 @@ class Places:
         else:
             self._enter_unschedulable(queued, label)
 
+    def join_gated(self, key: str, joins: QueuedPod, label: str) -> bool:
+        """Let a pod join a group that is gated, and goes on to be. False, and nothing done, where it is not."""
+        queued = self.unschedulable.get(key)
+        if not isinstance(queued, QueuedGroup) or not self._gates.keeps_out(queued):
+            return False
+        queued.add(joins)
+        self._counts.entered(Place.GATED, label)
+        return True
+
     def leave_backoff(self, queued: QueuedEntity, label: str) -> Place:
         """Make ready to be tried what comes from back-off."""
         if not self._gates_first:

@@ -111,7 +111,10 @@ class QueuedGroup(QueuedEntity):
 
     def add(self, member: QueuedPod) -> None:
         """A pod joins."""
-        insort(self.queued, member, key=self.order)
+        if self.queued and self.order(member) < self.order(self.queued[-1]):
+            insort(self.queued, member, key=self.order)
+        else:
+            self.queued.append(member)
         self.examples = None
 
     def take(self, uid: str) -> QueuedPod | None:

@@ -44,12 +44,23 @@ class TreePlacing:
         root = self._work.root
         with self._trials.block() as block:
             block.alone(self._work.pods)
-            result = self._group(root, None, where, results)
+            if self._is_plain(root):
+                # Nothing else is tried in this block: it does for the members, too.
+                result = results[root.path] = GroupResult(root)
+                self._try_members(result, None, where)
+                result.has_placed = result.has_placed and result.status is None
+            else:
+                result = self._group(root, None, where, results)
             if keeps and result.status is None and result.has_placed:
                 block.keep()
         if result.status is None and not result.has_placed:
             result.status = refused()
         return results
+
+    def _is_plain(self, group: GroupInfo) -> bool:
+        """Whether there is one way to place it: its members, on all nodes."""
+        in_domains = self._in_domains if group.is_native else group.topology_required or group.topology_preferred
+        return not group.is_composite and not in_domains
 
     def _group(self, group: GroupInfo, within: Rows | None, where: str, results: Results) -> GroupResult:
         """Try a group; where it fits it stays placed for the block around it."""

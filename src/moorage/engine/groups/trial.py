@@ -171,8 +171,10 @@ class Trial:
 
     def alone(self, members: Iterable[PodInfo]) -> None:
         """Members do not stand back for what was promised to each other."""
-        for pod in members:
-            self._trials.snapshot.nominations.forget(pod)
+        nominations = self._trials.snapshot.nominations
+        if len(nominations):
+            for pod in members:
+                nominations.forget(pod)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
