@@ -9,7 +9,7 @@ A gang that was whole once and lost members later is none of this: its condition
 """
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,7 +21,7 @@ from moorage.columns import GroupInfo, PodInfo
 from moorage.columns.groups import HALF_BOUND
 from moorage.framework.writes import Gone, NotDone
 from moorage.objects import Condition, LabelledPodGroup
-from moorage.queue import QueuedGroup, SchedulingQueue
+from moorage.queue import Place, QueuedGroup, SchedulingQueue
 from moorage.values.time import format_time
 
 logger = logging.getLogger(__name__)
@@ -30,7 +30,13 @@ TELL_AFTER: Final = 4.0
 """Seconds without progress after which people are told."""
 
 RETRY: Final = 1.0
-"""Seconds between two attempts at the missing members that go before all others."""
+"""Seconds between two attempts at the missing members without anything that could help, until people are told."""
+
+STEP: Final = 0.25
+"""Seconds between two attempts where something has happened that may help, or where time may."""
+
+LONGER_AFTER: Final = 60.0
+"""Seconds without progress after which a look is taken only every `RETRY`."""
 
 #: The condition of a group, and its reasons.
 CONDITION: Final = "HalfBound"
@@ -48,6 +54,10 @@ class _Part:
     #: When a member was bound last, or since when it is known.
     since: float
     tried: float = float("-inf")
+    #: When to look next whether the missing members are to be tried, if no event comes before.
+    look_at: float = float("-inf")
+    #: The last event that they were asked about ahead of others.
+    asked: int = 0
     is_told: bool = False
 
 
@@ -71,14 +81,14 @@ class HalfBoundGangs:
         self._groups = cluster.snapshot.groups
         self._touched: set[str] = set()
         self._parts: dict[str, _Part] = {}
-        #: Gangs that were whole once.
-        self._whole: set[str] = set()
+        #: Gangs that were whole once: the uid of the group by its path.
+        self._whole: dict[str, str] = {}
         self._groups.watch(self._touched.add)
 
     @property
     def has_work(self) -> bool:
-        """Whether `look` has something to look at."""
-        return bool(self._touched)
+        """Whether `look` or `next` has something to look at."""
+        return bool(self._touched) or any(self._is_to_look_at(part) for part in self._parts.values())
 
     def look(self) -> bool:
         """See what has become of the gangs whose pods came, went or got nodes. Whether there were any."""
@@ -92,33 +102,49 @@ class HalfBoundGangs:
                 self._examine(group, group.min_count)
         return bool(touched)
 
-    @property
-    def is_mending(self) -> bool:
-        """Whether there are gangs whose missing members are due."""
-        return any(True for _ in self._due())
-
     def next(self) -> QueuedGroup | None:
-        """Missing members that are to be tried now."""
-        for path, part in self._due():
-            root = self._groups.root_of(path)
-            entity = self._queue.pop_group(root.path) if root is not None else None
-            if entity is not None:
-                part.tried = self._world.now()
-                return entity
+        """Missing members that are to be tried now, before room is given to others.
+
+        They are where something happened that may help, or where time does: a bind that was refused is tried again. As
+        long as nobody was told they are tried without that, too, every now and then.
+        """
+        for path, part in self._parts.items():
+            if not self._is_to_look_at(part):
+                continue
+            now, root = self._world.now(), self._groups.root_of(path)
+            part.look_at = now + STEP
+            # An event that was put off may be what they wait for.
+            part.asked, helped = self._queue.ask_about(root.path if root is not None else "", part.asked)
+            if root is not None and self._is_due(root.path, part, now, helped=helped):
+                entity = self._queue.pop_group(root.path)
+                if entity is not None:
+                    part.tried = now
+                    return entity
         return None
 
-    def _due(self) -> Iterator[tuple[str, _Part]]:
-        now = self._world.now()
-        return ((path, part) for path, part in self._parts.items() if not part.is_told and part.tried + RETRY <= now)
+    def _is_to_look_at(self, part: _Part) -> bool:
+        return part.asked != self._queue.last_event or part.look_at <= self._world.now()
+
+    def _is_due(self, key: str, part: _Part, now: float, *, helped: bool) -> bool:
+        found = self._queue.find(key)
+        if found is None or found[0] is Place.GATED:
+            return False
+        waited = now - part.tried
+        if found[0] is Place.UNSCHEDULABLE:
+            return not part.is_told and waited >= RETRY
+        return waited >= STEP or (helped and not part.is_told)
 
     # ------------------------------------------------------------------------------------------------- what is found
 
     def _examine(self, group: GroupInfo, wanted: int) -> None:
         path = group.path
-        bound = [pod for uid, pod in self._groups.members(path).scheduled.items() if not self._cluster.is_assumed(uid)]
         part = self._parts.get(path)
-        if len(bound) >= wanted:
-            self._whole.add(path)
+        was_whole = self._whole.get(path) == group.uid
+        if was_whole and part is None:
+            return
+        bound = self._groups.members(path).bound
+        if bound >= wanted:
+            self._whole[path] = group.uid
             self._statuses.placed(group)
             if part is not None and part.is_told:
                 self._statuses.set(group, CONDITION, "False", WHOLE, "all members that are needed run")
@@ -127,14 +153,14 @@ class HalfBoundGangs:
             if part is not None and part.is_told:
                 self._statuses.set(group, CONDITION, "False", NONE_LEFT, "no member runs any more")
             self._forget(path)
-        elif path not in self._whole and not self._was_whole(group):
-            if part is None or len(bound) > part.bound:
+        elif not was_whole and not self._was_whole(group):
+            if part is None or bound > part.bound:
                 now = self._world.now()
                 if part is None:
-                    part = self._parts[path] = _Part(len(bound), now)
-                    self._look_later(path)
+                    part = self._parts[path] = _Part(bound, now)
+                    self._look_later(path, part)
                 part.since = now
-            part.bound = len(bound)
+            part.bound = bound
 
     def _was_whole(self, group: GroupInfo) -> bool:
         if self._statuses.was_placed(group):
@@ -144,23 +170,22 @@ class HalfBoundGangs:
     def _forget(self, path: str) -> None:
         self._parts.pop(path, None)
         if self._groups.get(path) is None:
-            self._whole.discard(path)
+            self._whole.pop(path, None)
             self._statuses.forget(path)
 
-    def _look_later(self, path: str) -> None:
-        """Look at its missing members every now and then, until it is whole or people are told."""
+    def _look_later(self, path: str, part: _Part) -> None:
+        """Look at its missing members every now and then, until it is whole or gone."""
 
         def again() -> None:
-            part = self._parts.get(path)
-            if part is None or part.is_told:
+            if self._parts.get(path) is not part:
                 return
-            if self._world.now() - part.since >= TELL_AFTER:
+            if not part.is_told and self._world.now() - part.since >= TELL_AFTER:
                 self._tell(path, part)
-            else:
-                self._look_later(path)
+            self._look_later(path, part)
             self._wake()
 
-        self._world.call_later(RETRY, again)
+        is_fresh = self._world.now() - part.since < LONGER_AFTER
+        self._world.call_later(STEP if is_fresh else RETRY, again)
 
     # -------------------------------------------------------------------------------------------------- what follows
 

@@ -83,7 +83,7 @@ class Attempts:
             return True
         looked = self._half_bound is not None and self._half_bound.look()
         # Room is not given to others before gangs are whole that some members of run already.
-        if self._half_bound is not None and (missing := self._next_half_bound(self._half_bound)) is not None:
+        if self._half_bound is not None and (missing := self._half_bound.next()) is not None:
             self._groups.attempt(missing)
             return True
         queued = self._queue.pop_entity(stop) if self.inquiries.has_room else None
@@ -95,14 +95,6 @@ class Attempts:
         elif isinstance(queued, QueuedPod):
             self.attempt(queued, queued.pod)
         return True
-
-    def _next_half_bound(self, half_bound: HalfBoundGangs) -> QueuedGroup | None:
-        missing = half_bound.next()
-        if missing is None and half_bound.is_mending and self._queue.has_work:
-            # An event that was put off may be what its missing members wait for.
-            self._queue.work()
-            missing = half_bound.next()
-        return missing
 
     def _attempt_anew(self, queued: QueuedPod) -> None:
         """The pod changed while extenders were asked about it."""

@@ -111,7 +111,7 @@ class ClusterState:
         self.snapshot.nominations.forget(pod)
         self.snapshot.nodes.add_pod(bound, node_name)
         self._counted[uid] = self._assumed[uid] = bound
-        self.snapshot.groups.placed(bound)
+        self.snapshot.groups.placed(bound, assumed=True)
         return bound
 
     def _drop(self, uid: str) -> None:

@@ -82,10 +82,16 @@ class GroupInfo:
 
 @dataclass(slots=True, eq=False)
 class Members:
-    """The pods of one group by uid: all there are, and those that count on a node, assumed or assigned."""
+    """The pods of one group by uid: all there are, those that count on a node, and those of them that are assumed."""
 
     all: dict[str, PodInfo] = field(default_factory=dict)
     scheduled: dict[str, PodInfo] = field(default_factory=dict)
+    assumed: dict[str, PodInfo] = field(default_factory=dict)
+
+    @property
+    def bound(self) -> int:
+        """How many the API server has on nodes."""
+        return len(self.scheduled) - len(self.assumed)
 
 
 _NOBODY: Final = Members()
@@ -215,17 +221,21 @@ class PodGroups:
         members = self._members.get(path) if path else None
         if members is not None:
             self._write(members.all, pod.uid, None)
-            self._write(members.scheduled, pod.uid, None)
+            self._off(members, pod.uid)
             if not members.all and self.undo is None:
                 del self._members[path]
             self._touched(path)
 
-    def placed(self, pod: PodInfo) -> None:
-        """A pod counts on a node from now on; it names it."""
+    def placed(self, pod: PodInfo, *, assumed: bool = False) -> None:
+        """A pod counts on a node from now on; it names it. `assumed`: the API server does not know yet."""
         path = self.path_of(pod)
         if path:
             members = self._members_at(path)
             self._write(members.scheduled, pod.uid, pod)
+            if assumed:
+                self._write(members.assumed, pod.uid, pod)
+            elif pod.uid in members.assumed:
+                self._write(members.assumed, pod.uid, None)
             if pod.uid not in members.all:
                 self._write(members.all, pod.uid, pod)
             self._touched(path)
@@ -235,8 +245,13 @@ class PodGroups:
         path = self.path_of(pod)
         members = self._members.get(path) if path else None
         if members is not None:
-            self._write(members.scheduled, pod.uid, None)
+            self._off(members, pod.uid)
             self._touched(path)
+
+    def _off(self, members: Members, uid: str) -> None:
+        self._write(members.scheduled, uid, None)
+        if uid in members.assumed:
+            self._write(members.assumed, uid, None)
 
     def _members_at(self, path: str) -> Members:
         members = self._members.get(path)

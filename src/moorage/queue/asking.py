@@ -100,10 +100,10 @@ class Asking:
             self._forgotten = 0
         return self._woken - before
 
-    def settle(self, queued: QueuedEntity) -> bool:
-        """Ask about this pod alone, and every event since it came. Whether that woke it."""
+    def settle(self, queued: QueuedEntity, after: int = 0) -> bool:
+        """Ask about this pod alone, and every event since it came, of those after a number. Whether that woke it."""
         holders = self._waiting.holders(queued.key)
-        for event in self._since(queued.entered):
+        for event in self._since(max(queued.entered, after)):
             if event.holders.isdisjoint(holders) or (
                 event.only is not None and not any(event.only(member.pod) for member in queued.members)
             ):

@@ -336,6 +336,20 @@ class SchedulingQueue:
             self._wake_overdue()
         self._asking.ask(stop)
 
+    @property
+    def last_event(self) -> int:
+        """The number of the last event that may have helped somebody."""
+        return self._asking.number
+
+    def ask_about(self, key: str, after: int) -> tuple[int, bool]:
+        """Ask about what waits under a key alone, and the events after a number, before it is its turn.
+
+        Answers the number of the last event, and whether one woke it.
+        """
+        queued = self._unschedulable.get(key)
+        helped = queued is not None and self._asking.number > after and self._asking.settle(queued, after)
+        return self._asking.number, helped
+
     def flush_backoff(self, stop: Stop = never) -> int:
         """Move the pods whose back-off is over to activeQ, until `stop` says so. Answers how many."""
         self._is_flushing = True

@@ -9,7 +9,7 @@ from tests.unit.attempt.gangs import MULTI_POINT, GangRig
 from moorage.attempt.scripted import Ask, Bind, Evict
 from moorage.engine.asking import FilterAnswer, FilterQuestion
 from moorage.framework.writes import Refused
-from moorage.objects import LabelledPodGroup, LabelledPodGroupSpec, ObjectMeta
+from moorage.objects import LabelledPodGroup, LabelledPodGroupSpec, ObjectMeta, Pod
 from moorage.testing import a_node, a_pod
 
 
@@ -209,6 +209,45 @@ def test_members_that_run_alone_are_told_in_time(rig: GangRig) -> None:
     assert len(rig.bound()) == 7, "they are kept where nothing else is asked for"
     assert rig.told("a")[0] != "True"
     assert sum(one.reason == "HalfBound" for one in rig.world.events) == 8
+
+
+def test_a_bind_that_was_refused_for_long_is_tried_again_in_short_steps_also_when_people_were_told(
+    rig: GangRig,
+) -> None:
+    rig.nodes(4)
+    refusing(rig, "a-6")
+    rig.gang("a", 8)
+    for _ in range(60):
+        rig.advance(0.25)
+    tries = [one for one in rig.asked(Bind) if one.pod.name == "a-6"]
+    assert 30 <= len(tries) <= 64, "four times a second at most"
+    rig.world.answer = rig.objects.serve
+    rig.advance(0.3)
+    assert len(rig.bound("a")) == 8
+
+
+def test_a_gang_bound_in_part_is_made_whole_at_once_when_there_is_room_whatever_its_back_off(rig: GangRig) -> None:
+    rig.nodes(4)
+    refusing(rig, "a-6")
+    rig.gang("a", 8)
+    rig.advance(0.5)
+    rig.add(a_pod("taker").requests(cpu="1").on(next(name for name in ["n0", "n1", "n2", "n3"] if _free(rig, name))))
+    rig.world.answer = rig.objects.serve
+    rig.advance(20)
+    assert rig.told("a", "HalfBound")[0] == "True"
+    before = len(rig.asked(Bind))
+    rig.advance(60)
+    assert len(rig.asked(Bind)) == before
+    rig.settle()
+    assert not rig.core.attempts.has_next, "it waits for an event"
+    rig.remove(Pod, "taker")
+    rig.advance(0.3)
+    assert len(rig.bound("a")) == 8
+
+
+def _free(rig: GangRig, name: str) -> bool:
+    node = rig.core.cluster.snapshot.nodes.get(name)
+    return node is not None and node.free("cpu") > 0
 
 
 def test_members_that_run_alone_are_deleted_where_the_group_asks_for_it(rig: GangRig) -> None:

@@ -1,7 +1,7 @@
 """Members that are alike, placed one after the other by one search.
 
-What PreFilter and PreScore say to the first holds for all of them, so that each costs what its place changes: one row of
-the kept verdicts and scores. The places are those that a cycle for each would have found, with the same seeds.
+What PreFilter and PreScore say to the first holds for all of them, so that each costs what its place changes: one row
+of the kept verdicts and scores. The places are those that a cycle for each would have found, with the same seeds.
 """
 
 from moorage.columns import PodInfo
@@ -15,7 +15,7 @@ from moorage.framework.status import Code
 
 
 def are_alike(pod: PodInfo, other: PodInfo) -> bool:
-    """Whether nothing but their names tells two members apart, and nothing but what their class says decides on them."""
+    """Whether nothing but names tells two members apart, and nothing but what their class says decides on them."""
     return (
         other.pod_class is pod.pod_class
         and other.label_group is pod.label_group
@@ -38,8 +38,12 @@ def is_plain(pod: PodInfo) -> bool:
 
 def may_share(profile: CompiledProfile) -> bool:
     """Whether every plugin that is asked in each cycle says that what it skips for one pod it skips for its like."""
-    kept = {one.name for one in (*profile.filters, *profile.scores) if one.is_kept}
-    asked = {one.name for one in (*profile.filters, *profile.scores) if not one.is_kept}
+    of_nodes = [
+        *((one.name, one.is_kept) for one in profile.filters),
+        *((one.name, one.is_kept) for one in profile.scores),
+    ]
+    kept = {name for name, is_kept in of_nodes if is_kept}
+    asked = {name for name, is_kept in of_nodes if not is_kept}
     asked |= {one.name for one in (*profile.pre_filters, *profile.pre_scores)} - kept
     return all(getattr(profile.configured.plugins[name], "skips_alike", False) for name in asked)
 

@@ -140,7 +140,7 @@ class SnapshotCounting:
         bound = self._bound[pod.uid] = pod.bound_to(node_name)
         self._snapshot.nominations.forget(pod)
         self._snapshot.nodes.add_pod(bound, node_name)
-        self._snapshot.groups.placed(bound)
+        self._snapshot.groups.placed(bound, assumed=True)
         return bound
 
     def forget(self, uid: str) -> bool:
