@@ -2,6 +2,8 @@
 
 import json
 import signal
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
@@ -144,8 +146,9 @@ async def has_not_acted(process: SchedulerProcess) -> bool:
     return "was bound" not in process.log.read_text()
 
 
-async def test_a_process_killed_before_it_bound_loses_nothing(world: World, tmp_path: Path) -> None:
-    node = await world.node("a", cpu="1")
+@asynccontextmanager
+async def binding_slowly(world: World, tmp_path: Path) -> AsyncIterator[SchedulerProcess]:
+    """A process whose plugin has been asked to bind the pod `web`, and does not come to an end."""
     plugin, marker = tmp_path / "slow.py", tmp_path / "asked"
     plugin.write_text(SLOW_BINDER)
     config = with_bind_plugin(world, "SlowBinder", {"marker": str(marker)})
@@ -157,6 +160,12 @@ async def test_a_process_killed_before_it_bound_loses_nothing(world: World, tmp_
             return marker.exists()
 
         await world.eventually(asked)
+        yield process
+
+
+async def test_a_process_killed_before_it_bound_loses_nothing(world: World, tmp_path: Path) -> None:
+    node = await world.node("a", cpu="1")
+    async with binding_slowly(world, tmp_path) as process:
         process.send(signal.SIGKILL)
         await process.end()
     assert "nodeName" not in (await world.get("Pod", "web"))["spec"]
@@ -167,17 +176,7 @@ async def test_a_process_killed_before_it_bound_loses_nothing(world: World, tmp_
 
 async def test_a_binding_that_does_not_end_is_undone_at_the_stop(world: World, tmp_path: Path) -> None:
     await world.node("a", cpu="1")
-    plugin, marker = tmp_path / "slow.py", tmp_path / "asked"
-    plugin.write_text(SLOW_BINDER)
-    config = with_bind_plugin(world, "SlowBinder", {"marker": str(marker)})
-    async with scheduler_process(world, tmp_path, f"--plugin={plugin}:SlowBinder", config=config) as process:
-        await process.ready()
-        await world.pod("web")
-
-        async def asked() -> bool:
-            return marker.exists()
-
-        await world.eventually(asked)
+    async with binding_slowly(world, tmp_path) as process:
         process.send(signal.SIGTERM)
         assert await process.end() == 0
     assert "nodeName" not in (await world.get("Pod", "web"))["spec"]

@@ -304,35 +304,39 @@ def path_of_object(item: KubeObject) -> str:
 
 
 def _native(item: PodGroup) -> GroupInfo:
-    spec, mode = item.spec, item.spec.disruption_mode
-    gang = spec.scheduling_policy.gang
-    topology = spec.scheduling_constraints.topology if spec.scheduling_constraints else ()
-    parent = spec.parent_composite_pod_group_name
-    return GroupInfo(
-        path=f"{NATIVE}/{item.key}",
-        item=item,
+    gang, mode = item.spec.scheduling_policy.gang, item.spec.disruption_mode
+    return _of_kubernetes(
+        NATIVE,
+        item,
         min_count=None if gang is None else gang.min_count,
-        priority=spec.priority,
-        preemption_policy=spec.preemption_policy,
-        topology_required=topology[0].key if topology else "",
         goes_whole=mode == "PodGroup" or (isinstance(mode, DisruptionMode) and mode.all is not None),
-        parent=f"{COMPOSITE}/{item.metadata.namespace}/{parent}" if parent else "",
     )
 
 
 def _composite(item: CompositePodGroup) -> GroupInfo:
-    spec, mode = item.spec, item.spec.disruption_mode
-    gang = spec.scheduling_policy.gang
+    gang, mode = item.spec.scheduling_policy.gang, item.spec.disruption_mode
+    return _of_kubernetes(
+        COMPOSITE,
+        item,
+        min_count=None if gang is None else gang.min_group_count,
+        goes_whole=mode is not None and mode.all is not None,
+    )
+
+
+def _of_kubernetes(
+    prefix: str, item: PodGroup | CompositePodGroup, *, min_count: int | None, goes_whole: bool
+) -> GroupInfo:
+    spec = item.spec
     topology = spec.scheduling_constraints.topology if spec.scheduling_constraints else ()
     parent = spec.parent_composite_pod_group_name
     return GroupInfo(
-        path=f"{COMPOSITE}/{item.key}",
+        path=f"{prefix}/{item.key}",
         item=item,
-        min_count=None if gang is None else gang.min_group_count,
+        min_count=min_count,
         priority=spec.priority,
         preemption_policy=spec.preemption_policy,
         topology_required=topology[0].key if topology else "",
-        goes_whole=mode is not None and mode.all is not None,
+        goes_whole=goes_whole,
         parent=f"{COMPOSITE}/{item.metadata.namespace}/{parent}" if parent else "",
     )
 

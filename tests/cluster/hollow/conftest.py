@@ -7,11 +7,11 @@ import asyncio
 import itertools
 import os
 import secrets
-import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from tests.cluster.workshops import Workshop
 from tools.control_plane.running import Access
 
 from moorage.controllers.definitions import ensure_served
@@ -27,7 +27,6 @@ from moorage.objects import Node, Pod
 
 PREFIX = "hollow-"
 NODES = 3
-START_SECONDS = 60
 
 Kubectl = Callable[..., str]
 
@@ -68,43 +67,14 @@ class Binder:
             return
 
 
-class Workshop:
-    """All of it in a thread with a loop of its own, since tests wait for kubectl."""
+class HollowWorkshop(Workshop):
+    """Nodes, controllers and the binder."""
 
     def __init__(self, kubeconfig: Path) -> None:
+        super().__init__()
         self._kubeconfig = kubeconfig
-        self._ready = threading.Event()
-        self._stop: Callable[[], object] = lambda: None
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="workshop")
 
-    def __enter__(self) -> "Workshop":
-        self._thread.start()
-        if not self._ready.wait(START_SECONDS) or self._failure is not None:
-            self._end()
-            raise RuntimeError("the workshop did not start") from self._failure
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-        if self._failure is not None:
-            raise RuntimeError("the workshop ended by itself") from self._failure
-
-    def _end(self) -> None:
-        self._stop()
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        except BaseException as error:
-            self._failure = error
-        finally:
-            self._ready.set()
-
-    async def _serve(self) -> None:
-        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
-        self._stop = lambda: loop.call_soon_threadsafe(stopping.set)
+    async def work(self, ready: Callable[[], None], stopping: asyncio.Event) -> None:
         nodes_ready, controllers_ready = asyncio.Event(), asyncio.Event()
         async with Client(load_access(self._kubeconfig)) as client, asyncio.TaskGroup() as group:
             shape = parse_shape(f"name={PREFIX.rstrip('-')},count={NODES},cpu=4,memory=8Gi,zones=a;b;c")
@@ -118,23 +88,23 @@ class Workshop:
             ]
             await nodes_ready.wait()
             await controllers_ready.wait()
-            self._ready.set()
+            ready()
             await stopping.wait()
             for task in tasks:
                 task.cancel()
 
 
 @pytest.fixture(scope="module")
-def workshop(cluster: Access, kubectl: Kubectl) -> Iterator[Workshop]:
+def workshop(cluster: Access, kubectl: Kubectl) -> Iterator[HollowWorkshop]:
     if os.environ.get("MOORAGE_TEST_CLUSTER", "") not in ("", "embedded", "real"):
         pytest.skip("this cluster has nodes and controllers of its own")
-    with Workshop(cluster.kubeconfig) as running:
+    with HollowWorkshop(cluster.kubeconfig) as running:
         yield running
     kubectl("delete", "nodes", *(f"{PREFIX}{number}" for number in range(NODES)), "--ignore-not-found")
 
 
 @pytest.fixture
-def namespace(workshop: Workshop, kubectl: Kubectl) -> Iterator[str]:
+def namespace(workshop: HollowWorkshop, kubectl: Kubectl) -> Iterator[str]:
     """A namespace for one test, which takes all that is in it along."""
     name = PREFIX + secrets.token_hex(4)
     kubectl("create", "namespace", name)

@@ -1,17 +1,16 @@
 """Hollow nodes, our controllers and a scheduler with StickyJob beside the API server under test, for one test each."""
 
 import asyncio
-import contextlib
 import json
 import os
 import secrets
-import threading
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.cluster.workshops import Workshop
 from tools.control_plane.running import Access
 
 from moorage.config import parse_config
@@ -25,52 +24,20 @@ from moorage.live.scheduler import LiveScheduler
 from moorage.nodes.running import run_nodes
 from moorage.nodes.shapes import parse_shape
 
-START_SECONDS = 60
 PATIENCE = 60
 
 Kubectl = Callable[..., str]
 Tree = dict[str, Any]
 
 
-class Workshop:
-    """All of it in a thread with a loop of its own, since tests wait for kubectl."""
+class StickyWorkshop(Workshop):
+    """Nodes, controllers and the scheduler."""
 
     def __init__(self, kubeconfig: Path, name: str, nodes: int) -> None:
+        super().__init__()
         self._kubeconfig, self._name, self._nodes = kubeconfig, name, nodes
-        self._ready = threading.Event()
-        self._stop: Callable[[], object] = lambda: None
-        self._failure: BaseException | None = None
-        self._thread = threading.Thread(target=self._run, name="sticky workshop")
 
-    def __enter__(self) -> "Workshop":
-        self._thread.start()
-        if not self._ready.wait(START_SECONDS) or self._failure is not None:
-            self._end()
-            raise RuntimeError("the workshop did not start") from self._failure
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._end()
-        if self._failure is not None:
-            raise RuntimeError("the workshop ended by itself") from self._failure
-
-    def _end(self) -> None:
-        # Where it has ended by itself there is nobody left to stop.
-        with contextlib.suppress(RuntimeError):
-            self._stop()
-        self._thread.join()
-
-    def _run(self) -> None:
-        try:
-            asyncio.run(self._serve())
-        except BaseException as error:
-            self._failure = error
-        finally:
-            self._ready.set()
-
-    async def _serve(self) -> None:
-        loop, stopping = asyncio.get_running_loop(), asyncio.Event()
-        self._stop = lambda: loop.call_soon_threadsafe(stopping.set)
+    async def work(self, ready: Callable[[], None], stopping: asyncio.Event) -> None:
         nodes_ready, controllers_ready = asyncio.Event(), asyncio.Event()
         registry = default_registry()
         config = parse_config(configuration(self._name), known=registry.known)
@@ -87,7 +54,7 @@ class Workshop:
             ]
             for event in (nodes_ready, controllers_ready, scheduler.synced):
                 await event.wait()
-            self._ready.set()
+            ready()
             await stopping.wait()
             for task in tasks:
                 task.cancel()
@@ -192,7 +159,7 @@ def town(cluster: Access, kubectl: Kubectl) -> Iterator[Town]:
         pytest.skip("this cluster has nodes and controllers of its own")
     made = Town(kubectl, f"sticky-{secrets.token_hex(3)}")
     kubectl("create", "namespace", made.name)
-    with Workshop(cluster.kubeconfig, made.name, 3):
+    with StickyWorkshop(cluster.kubeconfig, made.name, 3):
         yield made
         kubectl("delete", "namespace", made.name, "--timeout=60s")
     kubectl("delete", "nodes", "-l", f"world={made.name}")
