@@ -2,11 +2,12 @@
 
 import asyncio
 import time
-from collections.abc import Callable
-from typing import Any, Final
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Protocol
 
 import numpy as np
 
+from moorage.columns import GroupInfo
 from moorage.framework import (
     SKIP,
     Action,
@@ -25,6 +26,7 @@ from moorage.framework import (
     unschedulable,
     wait,
 )
+from moorage.framework.grouping import Domain, PodGroupPostFilterAnswer
 
 NOTHING: Final = object()
 """Nothing wrong is wanted here."""
@@ -33,7 +35,7 @@ RAISES, CANCELLED, EXIT, RECURSION = "raises", "CancelledError", "SystemExit", "
 TYPE, ASYNC, NAN, JUNK, BLOCKS = "wrong type", "coroutine", "NaN", "junk in fields", "blocks"
 KINDS: Final = (RAISES, CANCELLED, EXIT, RECURSION, TYPE, ASYNC, NAN, JUNK, BLOCKS)
 
-BLOCKED_FOR: Final = 0.4
+BLOCKED_FOR: Final = 0.8
 
 
 async def _coroutine() -> None: ...
@@ -43,7 +45,14 @@ def _deeper(depth: int) -> int:
     return _deeper(depth + 1) + 1
 
 
-def do(point: str, pod: PodInfo, junk: Callable[[], Any] | None = None, other: Any = 7) -> Any:
+class Annotated(Protocol):
+    """A pod, or the metadata of anything else."""
+
+    @property
+    def annotations(self) -> Mapping[str, str]: ...
+
+
+def do(point: str, pod: Annotated, junk: Callable[[], Any] | None = None, other: Any = 7) -> Any:
     """What the pod wants done at this point; NOTHING where it wants nothing here."""
     wanted, _, kind = pod.annotations.get("does", "").partition(": ")
     if wanted != point:
@@ -181,10 +190,62 @@ class Wide:
         return None if done is NOTHING else done
 
 
+class ByLess:
+    """Orders the queue the other way."""
+
+    def less(self, a: PodInfo, a_timestamp: float, b: PodInfo, b_timestamp: float) -> Any:
+        for pod in (a, b):
+            done = do("less", pod, lambda: np.array([True, False]), other="yes")
+            if done is not NOTHING:
+                return done
+        return (-a.priority, a_timestamp) < (-b.priority, b_timestamp)
+
+
+class OfGroups:
+    """The points of placing groups; what is wanted stands on the group."""
+
+    def _do(self, point: str, group: GroupInfo, junk: Callable[[], Any], other: Any = 7) -> Any:
+        return do(point, group.item.metadata, junk, other)
+
+    def placement_feasible(self, group: GroupInfo, _progress: Any) -> Any:
+        done = self._do("PlacementFeasible", group, _letters)
+        return None if done is NOTHING else done
+
+    def generate_placements(self, group: GroupInfo, rows: Any) -> Any:
+        done = self._do("PlacementGenerate", group, lambda: [Domain("far", np.array([10**6]))])
+        return [Domain("low", rows[::2]), Domain("high", rows[1::2])] if done is NOTHING else done
+
+    def score_placement(self, group: GroupInfo, _domain: Any, _assignments: Any) -> Any:
+        # What normalizes is handed scores alone: it is told by them.
+        if group.item.metadata.annotations.get("does", "").startswith("NormalizePlacementScore"):
+            self.group = group
+        done = self._do("PlacementScore", group, lambda: 10**30, other="seven")
+        return 0 if done is NOTHING else done
+
+    def normalize_placement_scores(self, scores: Any) -> Any:
+        group, self.group = self.group, None
+        done = NOTHING if group is None else self._do("NormalizePlacementScore", group, lambda: [7])
+        return scores if done is NOTHING else done
+
+    group: GroupInfo | None = None
+
+    def post_filter(self, _state: Any, _pod: Any, _statuses: Any) -> Any:
+        return PostFilterAnswer(unschedulable())
+
+    def pod_group_post_filter(self, rejected: Any) -> Any:
+        done = self._do(
+            "PodGroupPostFilter",
+            rejected.group,
+            lambda: PodGroupPostFilterAnswer(Status(Code.SUCCESS), victims=("a",)),  # type: ignore[arg-type]
+        )
+        return PodGroupPostFilterAnswer(unschedulable()) if done is NOTHING else done
+
+
 #: Every point, in the order a pod meets them; those at which wrong answers of some kind cannot be told from right ones.
 POINTS: Final[dict[str, tuple[str, ...]]] = {
     "PreEnqueue": (),
     "QueueSort": (),
+    "less": (),
     "PreFilter": (),
     "Filter": (),
     "filter_nodes": (),
@@ -205,4 +266,13 @@ POINTS: Final[dict[str, tuple[str, ...]]] = {
     "PostBind": (ASYNC,),
     "async PostBind": (),
     "QueueingHint": (),
+}
+
+#: The points of placing a group.
+GROUP_POINTS: Final[dict[str, tuple[str, ...]]] = {
+    "PlacementFeasible": (),
+    "PlacementGenerate": (),
+    "PlacementScore": (JUNK,),
+    "NormalizePlacementScore": (),
+    "PodGroupPostFilter": (),
 }

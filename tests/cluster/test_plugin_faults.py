@@ -5,21 +5,19 @@ docs/plugins/faults.md is what this test finds: MOORAGE_WRITE_DOCS=1 writes it a
 
 import asyncio
 import logging
-import os
 import re
 import time
-from pathlib import Path
 from typing import Any, Final
 
 import pytest
-from tests.cluster.saboteurs import BLOCKS, KINDS, POINTS, Saboteur, Wide
+from tests.cluster import faultpage
+from tests.cluster.blocking import told_who_blocks
+from tests.cluster.saboteurs import BLOCKS, KINDS, POINTS, ByLess, OfGroups, Saboteur, Wide
 from tests.cluster.scheduler_world import World, condition
 
 from moorage.framework import Status, unschedulable
+from moorage.framework.methods import point_methods
 from moorage.live.scheduler import LiveScheduler
-from moorage.live.watchdog import Watchdog
-
-PAGE: Final = Path(__file__).parents[2] / "docs" / "plugins" / "faults.md"
 
 MOST_ATTEMPTS: Final = 12
 """Of one pod within WATCHED seconds."""
@@ -27,32 +25,8 @@ WATCHED: Final = 5.0
 
 FAILS, KEPT_OUT, BOUND, UNDONE, ALL_WAIT = "fails", "kept out", "bound", "undone", "all wait"
 NO_HELP = "no help"
+LESS = "less"
 WHERE: Final = re.compile(r"\(at cluster/saboteurs\.py:\d+\)")
-
-HEAD: Final = """\
-# What a plugin may do wrong, and what comes of it
-
-Nothing a plugin does ends the process, loses a pod or spins. The table is written by a test that does all of it, to the
-embedded API server and to a real one, with other pods bound meanwhile; no pod was tried more than 12 times in 5 s.
-
-* **fails**: that attempt of that pod fails. Condition and event name the plugin, the point, and the file and line; the
-  log has a traceback, once for each plugin, point and line. The pod is tried again after 1 s, 2 s, 4 s and so on.
-  (A score out of range is told in kube-scheduler's words, which know no line.)
-* **kept out**: the pod stays out of the queue, as if the gate were closed, until one of the plugin's events.
-* **bound**: the log tells of it, and the pod goes its way. At QueueSort it stands behind all others in order of
-  priority and time; a queueing hint that fails in any way counts as QUEUE.
-* **no help**: a dry run of preemption that breaks makes its node one that does not help; what the pod is told says
-  who broke, and where.
-* **undone**: what the attempt took is given back by all other plugins, and the pod is tried again.
-* **all wait**: a plugin that blocks holds up everything: nobody is decided or bound, the lease is not renewed. After
-  5 s of it the log names plugin, method, pod and line, and `moorage_event_loop_blocks_total` counts it; then all goes
-  on. PreBind, Bind and PostBind may be declared to run in a worker thread: `worker_thread = ("pre_bind",)`.
-* **-**: cannot be told from a right answer, or is one.
-
-`KeyboardInterrupt` alone is let pass. Repeats are counted in `moorage_plugin_faults_total`. Told to stop, the process
-ends within 10 s whatever plugins do.
-
-"""
 
 
 def misbehaviours() -> list[tuple[str, str, str]]:
@@ -82,7 +56,7 @@ async def test_whatever_a_plugin_does(
     for name in ("a", "b"):
         await world.node(name, cpu="500", pods="500")
     found: dict[tuple[str, str], str] = {}
-    wrong = [one for one in misbehaviours() if one[1] != BLOCKS]
+    wrong = [one for one in misbehaviours() if one[1] != BLOCKS and one[0] != LESS]
     async with world.scheduling(profiles=profiles, plugins=[Saboteur, Wide]) as scheduler:
         # Dry runs by themselves: their pods are of those that any pod which goes may help.
         for is_dry_run in (False, True):
@@ -99,17 +73,39 @@ async def test_whatever_a_plugin_does(
             for pod in await world.pods():
                 await world.delete("Pod", pod["metadata"]["name"])
         for point, kind, name in misbehaviours():
-            if kind == BLOCKS:
+            if kind == BLOCKS and point != LESS:
                 found[point, kind] = await _blocked(world, scheduler, caplog, point, name)
         await _good(world, "end")
         for pod in await world.pods():
             await world.delete("Pod", pod["metadata"]["name"])
+    await _by_less(world, found, caplog)
     told = {(fault.plugin, fault.point) for fault in scheduler.core.faults.counts}
     assert {
         ("Saboteur", point) for point in ("QueueSort", "PreEnqueue", "QueueingHint", "Unreserve", "PostBind")
     } <= told
     assert len([one for one in caplog.records if one.exc_info]) < 150, "tracebacks are told once"
-    _compare(_page(found))
+    faultpage.compare(faultpage.OF_PODS, POINTS, KINDS, found)
+
+
+async def _by_less(world: World, found: dict[tuple[str, str], str], caplog: pytest.LogCaptureFixture) -> None:
+    """The same for a queue that is ordered the other way."""
+    sort = {"queueSort": {"enabled": [{"name": "ByLess"}], "disabled": [{"name": "*"}]}}
+    wrong = [one for one in misbehaviours() if one[0] == LESS]
+    async with world.scheduling(
+        profiles=[{"schedulerName": world.name, "plugins": sort}], plugins=[ByLess]
+    ) as scheduler:
+        for point, kind, name in wrong:
+            if kind != BLOCKS:
+                await _ask_for(world, point, kind, name)
+        await _good(world, "less")
+        for point, kind, name in wrong:
+            outcome = _blocked(world, scheduler, caplog, point, name) if kind == BLOCKS else None
+            found[point, kind] = await (outcome or _outcome(world, scheduler, point, name))
+        for pod in await world.pods():
+            await world.delete("Pod", pod["metadata"]["name"])
+    faults = [fault for fault in scheduler.core.faults.counts if fault.plugin == "ByLess"]
+    assert {fault.point for fault in faults} == {"QueueSort"}
+    assert all(fault.where.startswith("cluster/saboteurs.py:") for fault in faults)
 
 
 async def _ask_for(world: World, point: str, kind: str, name: str) -> None:
@@ -189,25 +185,15 @@ async def _outcome(world: World, scheduler: LiveScheduler, point: str, name: str
 async def _blocked(
     world: World, scheduler: LiveScheduler, caplog: pytest.LogCaptureFixture, point: str, name: str
 ) -> str:
-    """Have one pod block at a point, and nothing else; it is told who does."""
-    counted: list[str] = []
-    watching = asyncio.create_task(Watchdog(scheduler.plugins, count=counted.append, patience=0.1).run())
-    try:
-        await asyncio.sleep(0.05)
+    """Have one pod block at a point."""
+
+    async def provoke() -> None:
         await _ask_for(world, point, BLOCKS, name)
         if point == "QueueingHint":
             await _tried(world, name)
             await world.patch("Node", f"{world.name}-a", {"metadata": {"labels": {"nudged": "again"}}})
 
-        async def told() -> bool:
-            return bool({"Saboteur", "Wide"} & set(counted))
-
-        await world.eventually(told)
-    finally:
-        watching.cancel()
-        await asyncio.wait([watching])
-    held = [one for one in caplog.messages if "it is held by plugin" in one and "saboteurs.py:" in one]
-    assert held, "the line is told"
+    await told_who_blocks(scheduler, caplog, provoke, "saboteurs.py")
     await world.delete("Pod", name)
     return ALL_WAIT
 
@@ -241,26 +227,15 @@ async def test_what_blocks_in_a_worker_thread_holds_up_nobody(world: World) -> N
         await world.delete("Pod", "slow-no")
 
 
-def _page(found: dict[tuple[str, str], str]) -> str:
-    rows = [
-        "| point | " + " | ".join(KINDS) + " |",
-        "|---|" + "---|" * len(KINDS),
-        *(f"| {point} | " + " | ".join(found.get((point, kind), "-") for kind in KINDS) + " |" for point in POINTS),
-    ]
-    return HEAD + "\n".join(rows) + "\n"
-
-
-def _compare(written: str) -> None:
-    if os.environ.get("MOORAGE_WRITE_DOCS"):
-        PAGE.parent.mkdir(exist_ok=True)
-        PAGE.write_text(written)
-    assert PAGE.read_text() == written, f"{PAGE} is not what was found: MOORAGE_WRITE_DOCS=1 writes it anew"
+def test_the_page_begins_as_it_is_written_here() -> None:
+    assert faultpage.PAGE.read_text().startswith(faultpage.HEAD)
 
 
 def test_nothing_is_left_out() -> None:
     """Whatever methods the contracts name, the saboteurs have."""
     from moorage.framework.answers import CONTRACTS
 
-    methods = {contract.method for contract in CONTRACTS.values()} | {"sort_key", "score", "normalize_scores"}
-    assert methods <= set(dir(Saboteur)), methods - set(dir(Saboteur))
+    methods = {contract.method for contract in CONTRACTS.values()} | point_methods()
+    had = set(dir(Saboteur)) | set(dir(Wide)) | set(dir(ByLess)) | set(dir(OfGroups))
+    assert methods <= had, methods - had
     assert logging.getLogger("moorage").isEnabledFor(logging.ERROR)

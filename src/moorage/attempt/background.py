@@ -1,7 +1,8 @@
 """What plugins have running beside scheduling: begun, watched, and ended with the process."""
 
 import logging
-from collections.abc import Coroutine, Iterable
+from collections.abc import Collection, Coroutine, Iterable
+from itertools import count
 from typing import Any, Final
 
 from moorage.attempt.world import Beside, Job
@@ -31,10 +32,12 @@ class Background:
 
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Have it run for as long as the process goes on."""
+        _check(work)
         self._begin(work, getattr(work, "__qualname__", repr(work)))
 
     def later(self, work: Coroutine[Any, Any, Any]) -> None:
         """Have it done, once. A refusal of the API server is no fault."""
+        _check(work)
         self._world.spawn(self._once(work))
 
     def start(self, plugins: Iterable[tuple[str, Any]]) -> None:
@@ -76,7 +79,7 @@ class Background:
             raise
         except BaseException as problem:
             error = broken(name, _POINT, problem)
-            self.dead[name] = str(error)
+            self.dead[_free(name, self.dead)] = str(error)
             self._faults.see(error, "it has ended, and is not begun again")
 
     async def _once(self, work: Coroutine[Any, Any, Any]) -> None:
@@ -89,3 +92,15 @@ class Background:
             logger.warning("what a plugin wanted done later was refused: %s", refusal)
         except BaseException as problem:
             self._faults.see(broken(name, _POINT, problem), "what a plugin wanted done later was not done")
+
+
+def _check(work: Any) -> None:
+    """Raises TypeError at the line of whoever gives what cannot be awaited: a method, say, that was not called."""
+    if not hasattr(work, "__await__"):
+        raise TypeError(f"{work!r} cannot be awaited: expected a coroutine, such as self.work()")
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """The name, with a number behind it where it is taken: of several profiles each has its own instance."""
+    names = (name if number == 1 else f"{name} ({number})" for number in count(1))
+    return next(one for one in names if one not in taken)

@@ -16,6 +16,7 @@ from moorage.attempt.underway import UnderWay
 from moorage.attempt.world import World
 from moorage.columns import PodInfo
 from moorage.errors import MoorageError
+from moorage.framework.answers import is_async
 from moorage.framework.handle import ApiClient, PendingPod, WaitingPod
 from moorage.framework.writes import BoundElsewhere, NotDone, NotWritten, Unknown, aimed_at
 from moorage.objects import KubeObject
@@ -93,7 +94,7 @@ class PluginHost:
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Have something run for as long as the process does."""
         if self._queue is None:
-            work.close()
+            is_async(work)  # which closes it
             self._open_queue()
         self._background.spawn(work)
 

@@ -69,13 +69,18 @@ CONTRACTS: Final[Mapping[str, Contract]] = {
     "PostBind": Contract("post_bind", frozenset(), is_awaited=True),
 }
 
-#: The methods of points that answer in numbers.
+#: The methods of points that answer in numbers, or about groups (`groupanswers`).
 _METHODS: Final[Mapping[str, str]] = {
     "Score": "score",
     "NormalizeScore": "normalize_scores",
     "Unreserve": "unreserve",
     "AddPod": "add_pod",
     "RemovePod": "remove_pod",
+    "PlacementFeasible": "placement_feasible",
+    "PlacementGenerate": "generate_placements",
+    "PlacementScore": "score_placement",
+    "NormalizePlacementScore": "normalize_placement_scores",
+    "PodGroupPostFilter": "pod_group_post_filter",
 }
 
 

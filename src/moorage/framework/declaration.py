@@ -44,6 +44,11 @@ class Declaration:
             file = self.plugin.__module__
         return file, self.plugin.__qualname__
 
+    @property
+    def where(self) -> str:
+        """The line of what makes it, as the end of a sentence."""
+        return place_of(_maker(self.factory))
+
     def make(self, args: Any, handle: Handle) -> Any:
         """An instance. A parameter gets what it asks for by name; two positional ones get arguments and handle."""
         positional, named = self._wanted()

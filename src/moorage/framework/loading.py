@@ -34,8 +34,8 @@ def load_class(reference: str) -> type:
     return found
 
 
-def told(error: BaseException) -> str:
-    """What was raised, in one line, with the line of code where that is not ours or Python's own."""
+def told(error: BaseException, where: str = "") -> str:
+    """What was raised, in one line, with the line of code where that is not ours or Python's own; else with `where`."""
     text = f"{type(error).__name__}: {error}" if not isinstance(error, ImportError | OSError) else str(error)
     text = " ".join(text.split())
     if isinstance(error, SyntaxError):
@@ -45,7 +45,7 @@ def told(error: BaseException) -> str:
         for frame in traceback.extract_tb(error.__traceback__)
         if not frame.filename.startswith(("<", str(Path(__file__).parent))) and "importlib" not in frame.filename
     ]
-    return f"{text} (at {frames[-1].filename}:{frames[-1].lineno})" if frames else text
+    return f"{text} (at {frames[-1].filename}:{frames[-1].lineno})" if frames else text + where
 
 
 def _load_module(name: str) -> ModuleType:

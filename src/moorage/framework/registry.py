@@ -90,7 +90,7 @@ class Registry:
             raise InputError(str(error), where=f"plugin {name}") from error
         except BaseException as error:
             let_pass(error)
-            raise InputError(f"cannot be created: {told(error)}", where=f"plugin {name}") from error
+            raise InputError(f"cannot be created: {told(error, declaration.where)}", where=f"plugin {name}") from error
 
     @property
     def known(self) -> KnownPlugins:

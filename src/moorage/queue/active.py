@@ -4,9 +4,11 @@ from collections.abc import Callable
 from functools import cmp_to_key
 from typing import Any, Final
 
+import numpy as np
+
 from moorage.columns import PodInfo
 from moorage.errors import PluginError
-from moorage.framework.answers import broken, is_async, let_pass
+from moorage.framework.answers import broken, definition, is_async, let_pass
 from moorage.framework.faults import Faults
 from moorage.framework.points import QueueSort, QueueSortByLess
 from moorage.framework.registry import plugin_name
@@ -26,7 +28,8 @@ class QueueOrder:
     def __init__(self, plugin: QueueSort | QueueSortByLess, faults: Faults) -> None:
         self._name = plugin_name(type(plugin))
         self._faults = faults
-        self._key = plugin.sort_key if isinstance(plugin, QueueSort) else _key_of_less(plugin.less)
+        self._key = plugin.sort_key if isinstance(plugin, QueueSort) else _key_of_less(self._name, plugin.less)
+        self._where = definition(plugin.sort_key if isinstance(plugin, QueueSort) else plugin.less)
 
     def of(self, queued: QueuedEntity) -> tuple[int, Any]:
         """Where the pod stands."""
@@ -46,7 +49,9 @@ class QueueOrder:
     def last(self, queued: QueuedEntity, problem: BaseException) -> tuple[int, Any]:
         """Where a pod stands whose key does not compare with others."""
         let_pass(problem)
-        return self._last(queued, broken(self._name, _POINT, f"keys do not compare: {problem}"))
+        if not isinstance(problem, PluginError):
+            problem = PluginError(self._name, _POINT, f"keys do not compare: {problem}", where=self._where)
+        return self._last(queued, problem)
 
     def _last(self, queued: QueuedEntity, error: PluginError) -> tuple[int, Any]:
         self._faults.see(error, _OUTCOME)
@@ -59,11 +64,21 @@ def _is_unordered(key: Any) -> bool:
     return any(isinstance(part, float) and part != part for part in parts)
 
 
-def _key_of_less(less: Callable[[PodInfo, float, PodInfo, float], bool]) -> Callable[[PodInfo, float], Any]:
+def _key_of_less(name: str, less: Callable[[PodInfo, float, PodInfo, float], bool]) -> Callable[[PodInfo, float], Any]:
+    def is_less(a: tuple[PodInfo, float], b: tuple[PodInfo, float]) -> bool:
+        try:
+            answer = less(*a, *b)
+        except BaseException as problem:
+            raise broken(name, _POINT, problem) from problem
+        if not isinstance(answer, bool | np.bool_):
+            is_async(answer)
+            raise PluginError(name, _POINT, f"answered {answer!r}; expected True or False", where=definition(less))
+        return bool(answer)
+
     def compare(a: tuple[PodInfo, float], b: tuple[PodInfo, float]) -> int:
-        if less(*a, *b):
+        if is_less(a, b):
             return -1
-        return 1 if less(*b, *a) else 0
+        return 1 if is_less(b, a) else 0
 
     wrap = cmp_to_key(compare)
     return lambda pod, timestamp: wrap((pod, timestamp))

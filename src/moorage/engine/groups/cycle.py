@@ -34,6 +34,7 @@ from moorage.engine.runner import Runner
 from moorage.errors import ExtenderError, PluginError
 from moorage.framework.answers import blame
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.groupanswers import group_room_verdict
 from moorage.framework.grouping import Assignment, PodGroupPostFilter, PodGroupPostFilterAnswer
 from moorage.framework.points import Nomination
 from moorage.framework.profile import Named
@@ -149,7 +150,7 @@ class GroupCycle:
         effects: list[Callable[[], Coroutine[Any, Any, None]]] = []
         for one in _that_make_room(trials.runner.compiled, self._work.root):
             with blame(one.name, "PodGroupPostFilter"):
-                answer: PodGroupPostFilterAnswer = one.plugin.pod_group_post_filter(rejected)
+                answer = group_room_verdict(one.name, one.plugin, one.plugin.pod_group_post_filter(rejected))
             effects += answer.effects
             code = answer.status.code
             if code in (Code.SUCCESS, Code.UNSCHEDULABLE_AND_UNRESOLVABLE):

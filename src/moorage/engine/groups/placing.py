@@ -1,6 +1,6 @@
 """A group placed, or a tree of groups: within all nodes, or within the best of the domains it may lie in."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 from moorage.columns import GroupInfo, PodInfo, Rows
@@ -12,7 +12,9 @@ from moorage.engine.groups.slots import slots_for
 from moorage.engine.groups.trial import Trials
 from moorage.engine.outcome import Failure, Placement
 from moorage.framework.answers import blame
+from moorage.framework.groupanswers import feasible_verdict, normal_placement_scores, placement_score, placements
 from moorage.framework.grouping import Assignment, Domain, Progress
+from moorage.framework.profile import Named
 from moorage.framework.status import Code, Status, error
 
 #: From so many members on it is worked out first whether nodes take them.
@@ -150,7 +152,8 @@ class TreePlacing:
         found: Status | None = None
         for one in self._profile.feasibles:
             with blame(one.name, "PlacementFeasible"):
-                status: Status | None = one.plugin.placement_feasible(group, Progress(scheduled, remaining))
+                answer = one.plugin.placement_feasible(group, Progress(scheduled, remaining))
+                status = feasible_verdict(one.name, one.plugin, answer)
             if status is None or status.is_success:
                 continue
             if status.code is Code.WAIT:
@@ -252,9 +255,9 @@ class TreePlacing:
             return [Domain("", rows)]
         one = generators[0]
         with blame(one.name, "PlacementGenerate"):
-            found: Sequence[Domain] | Status = one.plugin.generate_placements(group, rows)
+            found = placements(one.name, one.plugin, one.plugin.generate_placements(group, rows), rows)
         if isinstance(found, Status):
-            return found.by(one.name)
+            return found
         return found or Status(Code.UNSCHEDULABLE, ("no feasible placements found",), one.name)
 
     def _best(self, group: GroupInfo, fitting: Sequence[tuple[Domain, Results]]) -> Results | Status:
@@ -264,13 +267,7 @@ class TreePlacing:
         totals = [0] * len(fitting)
         assigned = [self._assignments(group, found) for _, found in fitting]
         for one in self._profile.placement_scores:
-            with blame(one.name, "PlacementScore"):
-                scores = [
-                    one.plugin.score_placement(group, domain, some)
-                    for (domain, _), some in zip(fitting, assigned, strict=True)
-                ]
-                normalize = getattr(one.plugin, "normalize_placement_scores", None)
-                normal = scores if normalize is None else normalize(scores)
+            normal = scored(one, group, [(domain, some) for (domain, _), some in zip(fitting, assigned, strict=True)])
             if isinstance(normal, Status):
                 return error(f'plugin "{one.name}" failed with: {normal.message}')
             weight = self._profile.configured.placement_weights.get(one.name, 1)
@@ -291,6 +288,22 @@ class TreePlacing:
             if problem is not None:
                 return error(f"failed to assume the subtree: {problem.message}")
         return None
+
+
+def scored(
+    one: Named, group: GroupInfo, places: Iterable[tuple[Domain, Sequence[Assignment]]]
+) -> Sequence[int] | Status:
+    """How good a plugin finds the places."""
+    with blame(one.name, "PlacementScore"):
+        scores = [
+            placement_score(one.name, one.plugin, one.plugin.score_placement(group, domain, some))
+            for domain, some in places
+        ]
+    normalize = getattr(one.plugin, "normalize_placement_scores", None)
+    if normalize is None:
+        return scores
+    with blame(one.name, "NormalizePlacementScore"):
+        return normal_placement_scores(one.name, one.plugin, normalize(scores), scores)
 
 
 def placed_in(

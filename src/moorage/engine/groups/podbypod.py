@@ -24,12 +24,14 @@ from moorage.engine.groups.outcome import (
     quoted,
     refused,
 )
+from moorage.engine.groups.placing import scored
 from moorage.engine.groups.trial import Asked, Trials, refused_at
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
 from moorage.errors import ExtenderError, PluginError
 from moorage.framework.answers import blame
 from moorage.framework.cycle_state import CycleState
+from moorage.framework.groupanswers import group_room_verdict, placements
 from moorage.framework.grouping import Assignment, Domain, PodGroupPostFilterAnswer
 from moorage.framework.points import Nomination
 from moorage.framework.status import Code, Status, error
@@ -137,8 +139,8 @@ class PodByPodCycle:
         domains: list[Domain] | Status = [Domain("", rows)]
         for one in profile.placement_generators:
             with blame(one.name, "PlacementGenerate"):
-                answer = one.plugin.generate_placements(self._root, rows)
-            domains = answer.by(one.name) if isinstance(answer, Status) else list(answer)
+                answer = placements(one.name, one.plugin, one.plugin.generate_placements(self._root, rows), rows)
+            domains = answer if isinstance(answer, Status) else list(answer)
         if isinstance(domains, Status):
             return _Try(domains)
         if not domains:
@@ -175,12 +177,7 @@ class PodByPodCycle:
         profile = trials.runner.compiled
         totals = [0] * len(fitting)
         for one in profile.placement_scores:
-            with blame(one.name, "PlacementScore"):
-                scores = [
-                    one.plugin.score_placement(self._root, domain, _assignments(found)) for domain, found in fitting
-                ]
-                normalize = getattr(one.plugin, "normalize_placement_scores", None)
-                normal = scores if normalize is None else normalize(scores)
+            normal = scored(one, self._root, [(domain, _assignments(found)) for domain, found in fitting])
             if isinstance(normal, Status):
                 return error(f'plugin "{one.name}" failed with: {normal.message}')
             weight = profile.configured.placement_weights.get(one.name, 1)
@@ -244,8 +241,9 @@ class PodByPodCycle:
             text = "workload aware preemption is not supported for pod groups with scheduling constraints"
             return PodGroupPostFilterAnswer(Status(Code.UNSCHEDULABLE, (text,)))
         with blame(plugins[0].name, "PodGroupPostFilter"):
-            answer: PodGroupPostFilterAnswer = plugins[0].plugin.pod_group_post_filter(_Rejected(self, trials, found))
-        return answer
+            plugin = plugins[0].plugin
+            said = plugin.pod_group_post_filter(_Rejected(self, trials, found))
+            return group_room_verdict(plugins[0].name, plugin, said)
 
     def place(self, trials: Trials) -> list[Assignment] | Status:
         """Try it all again on the cluster as it is at this moment, without making room."""
