@@ -71,11 +71,12 @@ def kubectl_fixture(cluster: Access) -> Kubectl:
 
 
 @contextlib.contextmanager
-def start_embedded() -> Iterator[Access]:
+def start_embedded(*flags: str) -> Iterator[Access]:
     """Moorage's own API server in a process of its own, as a user would start it."""
     with tempfile.TemporaryDirectory(prefix="moorage-embedded-") as home:
         kubeconfig = Path(home, "kubeconfig")
         command = [sys.executable, "-m", "moorage", "apiserver", "--port", "0", "--kubeconfig-out", str(kubeconfig)]
+        command += flags
         with Process("moorage apiserver", command, Path(home, "apiserver.log")) as server:
             server.wait_until(kubeconfig.exists)
             yield reach(kubeconfig, Path(home))

@@ -3,24 +3,28 @@
 import asyncio
 import json
 import re
+from collections.abc import AsyncIterator, Iterator
 from functools import partial
 
 import pytest
 from tests.cluster import faultpage
 from tests.cluster.blocking import told_who_blocks
+from tests.cluster.conftest import EMBEDDED, REAL, choice, start_embedded
 from tests.cluster.saboteurs import BLOCKS, GROUP_POINTS, KINDS, OfGroups
-from tests.cluster.scheduler_world import World, condition
+from tests.cluster.scheduler_world import World, condition, make_world
+from tools.control_plane.running import Access, run
 
-from moorage.controllers.definitions import POD_GROUPS, ensure_served
+from moorage.config import features_of
+from moorage.config.gates import DEFAULT_VERSION
 from moorage.kube.paths import resource_of
 from moorage.live.scheduler import LiveScheduler
-from moorage.objects import LabelledPodGroup
+from moorage.objects import PodGroup
 from moorage.queue import QueuedEntity
 
 MOST_ATTEMPTS = 12
 WATCHED = 5.0
 WHERE = re.compile(r"\(at cluster/saboteurs\.py:\d+\)")
-LABEL = "scheduling.x-k8s.io/pod-group"
+GATES = {"GenericWorkload": True, "TopologyAwareWorkloadScheduling": True}
 MEMBERS = ("one", "two")
 FAILS, BOUND, ALL_WAIT = "fails", "bound", "all wait"
 
@@ -31,17 +35,32 @@ def misbehaviours() -> list[tuple[str, str, str]]:
     return [(point, kind, re.sub("[^a-z0-9]+", "-", f"{point}-{kind}".lower())) for point, kind in pairs]
 
 
+@pytest.fixture(scope="module")
+def gated() -> Iterator[Access]:
+    """An API server that has groups and the points of placing them in domains."""
+    if choice() == REAL:
+        with run(gates=GATES, apis=[PodGroup.API_VERSION]) as plane:
+            yield plane.access
+    elif choice() == EMBEDDED:
+        with start_embedded(f"--feature-gates={','.join(f'{gate}=true' for gate in GATES)}") as access:
+            yield access
+    else:
+        pytest.skip("needs an API server of its own")
+
+
+@pytest.fixture
+async def world(gated: Access) -> AsyncIterator[World]:
+    async with make_world(gated, "group-faults") as made:
+        yield made
+
+
 async def group(world: World, name: str, *, does: str = "", cpu: str = "1") -> None:
     """A gang of two pods; what it wants done stands on the group."""
-    tree = {
-        "apiVersion": LabelledPodGroup.API_VERSION,
-        "kind": "PodGroup",
-        "metadata": {"name": name, "annotations": {"does": does}},
-        "spec": {"minMember": len(MEMBERS)},
-    }
-    await world.client.post(resource_of(LabelledPodGroup).path(world.name), json.dumps(tree).encode())
+    metadata = {"name": name, "annotations": {"does": does}}
+    tree = {"metadata": metadata, "spec": {"schedulingPolicy": {"gang": {"minCount": len(MEMBERS)}}}}
+    await world.client.post(resource_of(PodGroup).path(world.name), json.dumps(tree).encode())
     for member in MEMBERS:
-        await world.pod(f"{name}-{member}", metadata={"labels": {LABEL: name}}, cpu=cpu)
+        await world.pod(f"{name}-{member}", cpu=cpu, schedulingGroup={"podGroupName": name})
 
 
 async def ask_for(world: World, point: str, kind: str, name: str) -> None:
@@ -81,21 +100,20 @@ async def forget(world: World) -> None:
 
 
 async def test_whatever_a_plugin_of_groups_does(world: World, caplog: pytest.LogCaptureFixture) -> None:
-    await ensure_served(world.client, [POD_GROUPS])
     for name in ("a", "b", "c", "d"):
         await world.node(name, cpu="100", pods="100")
     plugins = {
         "multiPoint": {
-            "enabled": [{"name": "Coscheduling"}, {"name": "OfGroups"}],
+            "enabled": [{"name": "OfGroups"}],
             # It would say that nobody can make room, and nobody else would be asked.
             "disabled": [{"name": "DefaultPreemption"}],
         },
-        "queueSort": {"disabled": [{"name": "Coscheduling"}]},
         "placementGenerate": {"enabled": [{"name": "OfGroups"}], "disabled": [{"name": "*"}]},
     }
     found: dict[tuple[str, str], str] = {}
     profiles = [{"schedulerName": world.name, "plugins": plugins}]
-    async with world.scheduling(profiles=profiles, plugins=[OfGroups]) as scheduler:
+    features = features_of(DEFAULT_VERSION, GATES)
+    async with world.scheduling(profiles=profiles, plugins=[OfGroups], features=features) as scheduler:
         for point, kind, name in misbehaviours():
             if kind != BLOCKS:
                 await ask_for(world, point, kind, name)
@@ -114,5 +132,6 @@ async def test_whatever_a_plugin_of_groups_does(world: World, caplog: pytest.Log
         await forget(world)
         await good(world, "end")
         await forget(world)
+    assert {fault.point for fault in scheduler.core.faults.counts if fault.plugin == "OfGroups"} == set(GROUP_POINTS)
     assert len([one for one in caplog.records if one.exc_info]) < 40, "tracebacks are told once"
     faultpage.compare(faultpage.OF_GROUPS, GROUP_POINTS, KINDS, found)

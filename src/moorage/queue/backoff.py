@@ -69,8 +69,19 @@ class BackoffQueue:
         return self._rejected.remove(key) or self._broken.remove(key)
 
     def pop_rejected(self) -> QueuedEntity | None:
-        """Take the rejected pod whose back-off ends first, even if it has not ended."""
-        return self._rejected.pop()
+        """Take the rejected pod whose back-off ends first, even if it has not ended; None where there is none.
+
+        Nobody is taken so twice at one moment: kube-scheduler's attempts take time, and what wakes a pod by failing
+        again is not tried for ever while time stands still.
+        """
+        now, passed = self._now(), []
+        while (queued := self._rejected.pop()) is not None and queued.taken_early_at == now:
+            passed.append(queued)
+        for one in passed:
+            self._rejected.push(one)
+        if queued is not None:
+            queued.taken_early_at = now
+        return queued
 
     def peek_rejected(self) -> QueuedEntity | None:
         """The rejected pod whose back-off ends first."""

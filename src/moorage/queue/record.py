@@ -1,6 +1,7 @@
 """What waits in the queue, a pod or a group of pods, and what the queue remembers of it between attempts."""
 
 import enum
+import math
 from abc import ABC, abstractmethod
 from bisect import insort
 from collections.abc import Sequence
@@ -51,6 +52,8 @@ class QueuedEntity(ABC):
     entered: int = 0
     #: When its back-off ends, once computed for the last attempt.
     backoff_expiry: float | None = None
+    #: When an idle scheduler last took it before its back-off was over.
+    taken_early_at: float = -math.inf
     #: Whether it was last moved because it had waited too long, and when that was.
     was_flushed: bool = False
     flush_timestamp: float = 0.0

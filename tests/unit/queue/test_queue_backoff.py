@@ -131,6 +131,19 @@ def test_an_idle_scheduler_takes_rejected_pods_early_but_not_broken_ones(world: 
     assert queue.pop() is None
 
 
+def test_nobody_is_taken_early_twice_at_one_moment(world: "World") -> None:
+    queue = world.queue()
+    restless, other = world.rejected(queue, "restless", "other")
+    queue.move_on_event(NODE_ADD)
+    assert queue.pop() is restless
+    queue.return_unschedulable(restless, ["Fit"])
+    queue.move_on_event(NODE_ADD)
+    assert queue.pop() is other, "it holds up nobody"
+    assert queue.pop() is None
+    world.time += 0.001
+    assert queue.pop() is restless
+
+
 def test_rejected_pods_are_taken_early_by_expiry_then_by_priority(world: "World") -> None:
     queue = world.queue()
     for name, priority in (("a", 1), ("b", 5), ("c", 9)):

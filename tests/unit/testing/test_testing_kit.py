@@ -6,15 +6,17 @@ from typing import Any
 
 import pytest
 
+from moorage.attempt.scripted import PatchStatus
 from moorage.config import ConfigErrors
 from moorage.errors import ObjectError, PluginError
-from moorage.framework import unresolvable, unschedulable
+from moorage.framework import PermitAnswer, unresolvable, unschedulable, wait
 from moorage.objects import Namespace, ObjectMeta, Toleration, convert
 from moorage.objects.pod import Pod
 from moorage.testing import HOSTNAME, REGION, ZONE, Cluster, a_node, a_pod
 from moorage.testing import cluster as cluster_module
 from moorage.testing import nodes as nodes_module
 from moorage.testing import pods as pods_module
+from moorage.testing.running import START
 
 
 class OnlyFast:
@@ -359,3 +361,23 @@ def test_nodes_that_pre_filter_left_out() -> None:
 
     refused = Cluster(a_node("a")).decide(a_pod(), plugins=[Refusing])
     assert (refused.reasons("a"), refused.refused_by("a")) == (("not today",), "Refusing")
+
+
+class NoPatience:
+    """Wants every pod held, for no time at all."""
+
+    def permit(self, _state: Any, _pod: Any, _node_name: str) -> PermitAnswer:
+        return PermitAnswer(wait("for nothing"), 0)
+
+
+def test_a_pod_that_wakes_itself_by_failing_is_not_tried_for_ever_while_time_stands_still() -> None:
+    """It is promised its node while it is held, and the promise is taken back: an event, as for kube-scheduler."""
+    run = Cluster(a_node("n")).run(plugins=[NoPatience])
+    run.add(a_pod("hasty"))
+    run.advance(5)
+    attempts = len([one for one in run.asked(PatchStatus) if one.status.get("nominatedNodeName")])
+    assert 2 <= attempts <= 12
+    assert run.place("hasty") == "backoff"
+    assert "rejected due to timeout after waiting 0s at plugin NoPatience" in run.condition("hasty")[1]
+    run.add(a_pod("other"))
+    assert run.now == START + 5

@@ -31,7 +31,7 @@ from moorage.engine.groups.trial import Asked, Counting, Trials
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.profiles import CompiledProfile
 from moorage.engine.runner import Runner
-from moorage.errors import ExtenderError, PluginError
+from moorage.errors import ExtenderError, MoorageError, PluginError
 from moorage.framework.answers import blame
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.groupanswers import group_room_verdict
@@ -70,12 +70,12 @@ class GroupCycle:
         except Asked as asked:
             return asked.question
         except (PluginError, ExtenderError) as problem:
-            return self.broken(str(problem))
+            return self.broken(str(problem), problem)
 
-    def broken(self, message: str) -> GroupOutcome:
+    def broken(self, message: str, problem: MoorageError | None = None) -> GroupOutcome:
         """All members fail with it."""
         status = error(message)
-        members: list[Placement | Failure] = [broken(pod, message) for pod in self._work.pods]
+        members = broken_all(self._work.pods, message, problem)
         verdicts = [GroupVerdict(leaf, status) for leaf in self._groups.leaves(self._work.root.path)]
         return GroupOutcome(self._work.root, status, members, verdicts)
 
@@ -235,6 +235,11 @@ def _that_make_room(profile: CompiledProfile, group: GroupInfo) -> Sequence[Name
     return [one for one in profile.post_filters if isinstance(one.plugin, PodGroupPostFilter)]
 
 
-def broken(pod: PodInfo, message: str) -> Failure:
+def broken(pod: PodInfo, message: str, problem: MoorageError | None = None) -> Failure:
     """The pod fails with what broke the attempt at its group."""
-    return Failure(pod, message, is_error=True, nomination=Nomination(""))
+    return Failure(pod, message, is_error=True, nomination=Nomination(""), error=problem)
+
+
+def broken_all(pods: Sequence[PodInfo], message: str, problem: MoorageError | None) -> list[Placement | Failure]:
+    """All of them do. The first brings what broke, which is counted once."""
+    return [broken(pod, message, None if place else problem) for place, pod in enumerate(pods)]

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from moorage.columns import PodInfo, Rows
 from moorage.config import Features
 from moorage.config.gates import TOPOLOGY_AWARE_WORKLOAD_SCHEDULING, WORKLOAD_AWARE_PREEMPTION
-from moorage.engine.groups.cycle import broken
+from moorage.engine.groups.cycle import broken, broken_all
 from moorage.engine.groups.objections import objection
 from moorage.engine.groups.outcome import (
     UNSCHEDULABLE,
@@ -28,7 +28,7 @@ from moorage.engine.groups.placing import scored
 from moorage.engine.groups.trial import Asked, Trials, refused_at
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
-from moorage.errors import ExtenderError, PluginError
+from moorage.errors import ExtenderError, MoorageError, PluginError
 from moorage.framework.answers import blame
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.groupanswers import group_room_verdict, placements
@@ -80,11 +80,11 @@ class PodByPodCycle:
         except Asked as asked:
             return asked.question
         except (PluginError, ExtenderError) as problem:
-            return self.broken(str(problem))
+            return self.broken(str(problem), problem)
 
-    def broken(self, message: str) -> GroupOutcome:
+    def broken(self, message: str, problem: MoorageError | None = None) -> GroupOutcome:
         """All members fail with it."""
-        failures: list[Placement | Failure] = [broken(pod, message) for pod in self._members]
+        failures = broken_all(self._members, message, problem)
         return GroupOutcome(self._root, error(message), failures, [GroupVerdict(self._root, error(message))])
 
     def _run(self) -> GroupOutcome:
