@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Any, Final
 
 from moorage.columns import PodInfo
-from moorage.errors import ApiError, MoorageError, PluginError
+from moorage.errors import ApiError, MoorageError, PluginError, did_you_mean
 from moorage.framework.points import NodeNames, Nomination, PermitAnswer, PostFilterAnswer
 from moorage.framework.status import Code, Status
 
@@ -185,7 +185,19 @@ def broken(plugin: str, point: str, problem: BaseException | str) -> PluginError
         return PluginError(plugin, point, str(problem))
     # What we made of something else (a cancellation) tells of that.
     origin = problem.__cause__ if isinstance(problem, MoorageError) and problem.__cause__ is not None else problem
-    return PluginError(plugin, point, f"{type(problem).__name__}: {problem}", where=raised_at(origin.__traceback__))
+    return PluginError(plugin, point, in_words(problem), where=raised_at(origin.__traceback__))
+
+
+def in_words(problem: BaseException) -> str:
+    """What was raised: its kind, what it says, and the name that was probably meant where one is not there."""
+    kind, said = type(problem).__name__, str(problem)
+    text = f"{kind}: {said}" if said else kind
+    if isinstance(problem, AttributeError) and isinstance(problem.name, str):
+        owner = problem.obj if isinstance(problem.obj, type) else type(problem.obj)
+        if said == problem.name:  # all that an enumeration says
+            text = f"{kind}: {owner.__name__} has no {said}"
+        text += did_you_mean(problem.name, (name for name in dir(owner) if not name.startswith("_")))
+    return text
 
 
 def is_skip(name: str, plugin: Any, point: str, answer: Any) -> bool:

@@ -1,16 +1,23 @@
 """Plugins by reference: `module:Class` or `file.py:Class`, and what went wrong with those that do not load."""
 
+import ast
 import importlib
 import importlib.util
 import inspect
 import os
 import re
 import sys
+import sysconfig
 import traceback
 from pathlib import Path
 from types import ModuleType
+from typing import Final
 
 from moorage.errors import InputError, did_you_mean
+from moorage.framework.answers import in_words
+
+_STANDARD: Final = sysconfig.get_path("stdlib")
+_NO_NAME: Final = re.compile(r"cannot import name '(.+?)' from '(.+?)'")
 
 
 def load_class(reference: str) -> type:
@@ -23,7 +30,10 @@ def load_class(reference: str) -> type:
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        raise InputError(f"cannot import {module_name}: {told(error)}", where=f"--plugin {reference}") from error
+        problem = f"cannot import {module_name}: {told(error)}"
+        if isinstance(error, ModuleNotFoundError) and error.name in neighbours(Path(module_name)):
+            problem += f"; {A_FILE_STANDS_ALONE}"
+        raise InputError(problem, where=f"--plugin {reference}") from error
     found = getattr(module, class_name, None)
     if inspect.isfunction(found):
         problem = f"{class_name} is a function: expected the class that it makes (functions serve as entry points)"
@@ -36,16 +46,38 @@ def load_class(reference: str) -> type:
 
 def told(error: BaseException, where: str = "") -> str:
     """What was raised, in one line, with the line of code where that is not ours or Python's own; else with `where`."""
-    text = f"{type(error).__name__}: {error}" if not isinstance(error, ImportError | OSError) else str(error)
+    text = str(error) if isinstance(error, ImportError | OSError) else in_words(error)
+    if isinstance(error, ImportError) and (missing := _NO_NAME.match(text)):
+        text = f"{missing[2]} has no {missing[1]}{did_you_mean(missing[1], dir(sys.modules.get(missing[2])))}"
     text = " ".join(text.split())
     if isinstance(error, SyntaxError):
         return text
     frames = [
         frame
         for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(("<", str(Path(__file__).parent))) and "importlib" not in frame.filename
+        if not frame.filename.startswith(("<", str(Path(__file__).parent))) and not _is_pythons(frame.filename)
     ]
     return f"{text} (at {frames[-1].filename}:{frames[-1].lineno})" if frames else text + where
+
+
+def _is_pythons(file: str) -> bool:
+    return file.startswith(_STANDARD) and "site-packages" not in file
+
+
+A_FILE_STANDS_ALONE: Final = "a plugin in a file stands alone: make a package of several, and name it package:Class"
+
+
+def neighbours(path: Path) -> list[str]:
+    """The modules that a file imports and that stand beside it: they are not where modules are looked for."""
+    try:
+        tree = ast.parse(path.read_bytes())
+    except (OSError, SyntaxError, ValueError):
+        return []
+    imports = [one for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)]
+    names = [alias.name for one in imports if isinstance(one, ast.Import) for alias in one.names]
+    names += [one.module for one in imports if isinstance(one, ast.ImportFrom) and one.module and not one.level]
+    beside = [name.partition(".")[0] for name in names]
+    return [name for name in beside if (path.parent / f"{name}.py").is_file() or (path.parent / name).is_dir()]
 
 
 def _load_module(name: str) -> ModuleType:
@@ -58,7 +90,8 @@ def _load_module(name: str) -> ModuleType:
 
 def _load_file(path: Path) -> ModuleType:
     if not path.is_file():
-        raise FileNotFoundError(f"no such file: {path}")
+        hint = did_you_mean(path.name, [one.name for one in path.parent.glob("*.py")])
+        raise FileNotFoundError(f"no such file: {path}{hint}")
     # One module for each file, however many plugins of it are named and whatever other files are called.
     name = "moorage_plugin_" + re.sub(r"\W", "_", str(path.resolve()))
     if name in sys.modules:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 from moorage.errors import InputError, did_you_mean
-from moorage.framework.answers import definition, is_async, let_pass, place_of, raised_at
+from moorage.framework.answers import definition, in_words, is_async, let_pass, place_of, raised_at
 from moorage.framework.events import Action, ClusterEvent, EventHint, Resource
 from moorage.objects import KubeObject, Node, Pod
 
@@ -24,7 +24,7 @@ def registrations_of(name: str, plugin: Any) -> tuple[EventHint, ...] | None:
         said = method()
     except BaseException as error:
         let_pass(error)
-        problem = error.problem if isinstance(error, InputError) else f"{type(error).__name__}: {error}"
+        problem = error.problem if isinstance(error, InputError) else in_words(error)
         raise _refusal(name, problem, raised_at(error.__traceback__)) from error
     if is_async(said):
         raise _refusal(name, "is async; it is asked once, before anything runs", definition(method))

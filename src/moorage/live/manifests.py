@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from moorage.config import DEFAULT_FEATURES, Config, Features, LeaderElection, parse_config
 from moorage.errors import InputError
+from moorage.framework.loading import A_FILE_STANDS_ALONE, neighbours
 from moorage.framework.profile import Profile
 from moorage.framework.registrations import kinds_written
 from moorage.framework.registry import Registry
@@ -53,6 +54,9 @@ class Deployment:
                 raise InputError(f"{path.name!r} cannot be a key of a ConfigMap: rename the file", where=reference)
             if paths.setdefault(path.name, path.resolve()) != path.resolve():
                 raise InputError(f"two plugin files are called {path.name}: rename one", where=reference)
+            if beside := neighbours(path):
+                problem = f"imports {', '.join(beside)}, which would not be shipped: {A_FILE_STANDS_ALONE}"
+                raise InputError(problem, where=reference)
             texts[path.name] = path.read_text()
         if sum(map(len, texts.values())) > _MOST_SHIPPED:
             raise InputError("the plugin files do not fit into a ConfigMap: put them into the image as a package")

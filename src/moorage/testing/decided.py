@@ -145,6 +145,8 @@ class Decided:
             self._fail(f"there is no node {node}")
 
     def _fate(self, node: str) -> str:
+        if self.decision.is_error:
+            return "not decided: see above what broke"
         refusal = self._refusal(node)
         if refusal is not None:
             by = f"refused by {refusal.plugin}" if refusal.plugin else "refused"

@@ -14,6 +14,7 @@ from moorage.errors import InputError
 from moorage.framework import Resource, on
 from moorage.framework import registry as registry_module
 from moorage.framework.handle import Handle
+from moorage.framework.loading import neighbours
 from moorage.framework.registrations import kinds_written
 from moorage.framework.registry import Registry, load_class, plugin_name, served_points
 from moorage.objects import Pod
@@ -169,6 +170,7 @@ def test_a_file_that_failed_can_be_mended(tmp_path: Path) -> None:
         (":Mine", "expected module:Class or path/to/file.py:Class"),
         ("mine.py:", "expected module:Class or path/to/file.py:Class"),
         ("absent.py:Mine", "cannot import absent.py: no such file: absent.py"),
+        ("NEAR:Mine", "cannot import NEAR: no such file: NEAR; did you mean mine.py?"),
         ("no.such.module:Mine", "cannot import no.such.module: No module named 'no'"),
         ("FILE:Absent", "FILE has no class Absent"),
         ("FILE:number", "FILE has no class number"),
@@ -180,7 +182,8 @@ def test_a_bad_reference(plugin_file: Path, reference: str, problem: str) -> Non
     bad.write_text("def (:\n")
 
     def real(text: str) -> str:
-        return text.replace("FILE", str(plugin_file)).replace("BAD", str(bad))
+        near = plugin_file.with_name("mime.py")
+        return text.replace("FILE", str(plugin_file)).replace("BAD", str(bad)).replace("NEAR", str(near))
 
     with pytest.raises(InputError) as refusal:
         load_class(real(reference))
@@ -423,3 +426,32 @@ def test_verbs_that_are_none() -> None:
     with pytest.raises(InputError, match=r"writes says \('pach',\) of Pod: .*; did you mean patch\? \(at "):
         kinds_written("Writing", Writing())
     assert kinds_written("W", type("W", (), {"writes": {Pod: ("patch/status",)}})) == {Pod: ("patch/status",)}
+
+
+@pytest.mark.parametrize(
+    ("line", "problem"),
+    [
+        ("from moorage.framework import Statuss", "moorage.framework has no Statuss; did you mean Status? (at PATH:1)"),
+        (
+            "from moorage.framework import Resource; Resource.NODES",
+            "AttributeError: Resource has no NODES; did you mean NODE? (at PATH:1)",
+        ),
+        ("''.joyn", "AttributeError: 'str' object has no attribute 'joyn'; did you mean join? (at PATH:1)"),
+    ],
+)
+def test_the_name_that_was_meant_is_told(tmp_path: Path, line: str, problem: str) -> None:
+    path = tmp_path / "mine.py"
+    path.write_text(f"{line}\n")
+    with pytest.raises(InputError, match=re.escape(f"cannot import {path}: {problem.replace('PATH', str(path))}")):
+        load_class(f"{path}:Mine")
+
+
+def test_a_file_that_needs_its_neighbour_says_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "tides.py").write_text("")
+    path = tmp_path / "mine.py"
+    path.write_text("import os\nimport json.decoder\nfrom tides import high\n")
+    assert neighbours(path) == ["tides"]
+    with pytest.raises(
+        InputError, match=r"No module named 'tides' \(at .*mine\.py:3\); a plugin in a file stands alone"
+    ):
+        load_class(f"{path}:Mine")

@@ -110,3 +110,10 @@ def test_plugin_files_that_cannot_be_shipped(tmp_path: Path, names: tuple[str, .
         path.write_text(PLUGIN.format(name="Tide") + ("#" * 1_000_000 if name == "big.py" else ""))
     with pytest.raises(InputError, match=re.escape(problem)):
         made(plugins=tuple(f"{tmp_path / name}:Tide" for name in names))
+
+
+def test_a_plugin_file_that_imports_its_neighbour_would_not_start(tmp_path: Path) -> None:
+    (tmp_path / "moon.py").write_text("")
+    (tmp_path / "tide.py").write_text("import moon\n" + PLUGIN.format(name="Tide"))
+    with pytest.raises(InputError, match="tide.py:Tide: imports moon, which would not be shipped: a plugin in a file"):
+        made(plugins=(f"{tmp_path}/tide.py:Tide",))
