@@ -115,5 +115,7 @@ def test_plugin_files_that_cannot_be_shipped(tmp_path: Path, names: tuple[str, .
 def test_a_plugin_file_that_imports_its_neighbour_would_not_start(tmp_path: Path) -> None:
     (tmp_path / "moon.py").write_text("")
     (tmp_path / "tide.py").write_text("import moon\n" + PLUGIN.format(name="Tide"))
-    with pytest.raises(InputError, match="tide.py:Tide: imports moon, which would not be shipped: a plugin in a file"):
+    with pytest.raises(
+        InputError, match=r"tide\.py:Tide: imports moon, which would not be shipped: a plugin in a file"
+    ):
         made(plugins=(f"{tmp_path}/tide.py:Tide",))
