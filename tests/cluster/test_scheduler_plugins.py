@@ -1,5 +1,6 @@
 """Plugins that throw, in each point: the pod's attempt fails with their name, nothing else does."""
 
+import json
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
 from moorage.framework.status import Status
+from moorage.kube.paths import resource_of
 
 
 class Saboteur:
@@ -108,3 +110,33 @@ async def test_a_pod_whose_plugin_threw_is_tried_again(world: World) -> None:
             f"/api/v1/namespaces/{world.name}/pods/mended", b'{"metadata": {"annotations": {"throws": null}}}'
         )
         assert await world.bound("mended") == node
+
+
+class Telling:
+    """Tells people of pods and of nodes."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+
+    def post_bind(self, _state: Any, pod: PodInfo, node_name: str) -> None:
+        node = self.handle.snapshot.nodes.get(node_name)
+        assert node is not None
+        self.handle.host.event(pod, "Moored", f"lies at {node_name}", action="Mooring")
+        self.handle.host.event(node.node, "Taken", f"has {pod.key}", warning=True)
+
+
+async def test_plugins_tell_people(world: World) -> None:
+    node = await world.node("a")
+    profiles = [{"schedulerName": world.name, "plugins": {"multiPoint": {"enabled": [{"name": "Telling"}]}}}]
+    async with world.scheduling(profiles=profiles, plugins=[Telling]):
+        await world.pod("web")
+        told = await world.event("web", "Moored")
+        assert (told["note"], told["type"], told["action"]) == (f"lies at {node}", "Normal", "Mooring")
+        assert told["reportingController"] == world.name
+
+        async def of_node() -> list[Any]:
+            events = json.loads(await world.client.get(resource_of("Event").path("default")))["items"]
+            return [one for one in events if one["regarding"]["name"] == node and one["reason"] == "Taken"]
+
+        (other,) = await world.eventually(of_node)
+        assert (other["note"], other["type"]) == (f"has {world.name}/web", "Warning")

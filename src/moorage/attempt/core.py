@@ -71,7 +71,14 @@ class SchedulerCore:
         self.under_way = UnderWay()
         self.faults = Faults()
         self.background = Background(world=world, faults=self.faults)
-        host = PluginHost(world=world, held=self.held, under_way=self.under_way, background=self.background, wake=wake)
+        host = PluginHost(
+            world=world,
+            held=self.held,
+            under_way=self.under_way,
+            background=self.background,
+            wake=wake,
+            profiles=[profile.scheduler_name for profile in config.profiles],
+        )
         self.engine = make_engine(
             self.cluster.snapshot,
             config,

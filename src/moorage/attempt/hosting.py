@@ -9,14 +9,15 @@ from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 from functools import partial
 from typing import Any, Final, TypeVar
 
+from moorage.attempt import reporting
 from moorage.attempt.background import Background
 from moorage.attempt.permits import HeldPods
 from moorage.attempt.preempting import Evictions
 from moorage.attempt.underway import UnderWay
-from moorage.attempt.world import World
+from moorage.attempt.world import NORMAL, WARNING, PodEvent, World
 from moorage.columns import PodInfo
 from moorage.errors import MoorageError
-from moorage.framework.answers import is_async
+from moorage.framework.answers import check_event, is_async
 from moorage.framework.handle import ApiClient, PendingPod, WaitingPod
 from moorage.framework.writes import BoundElsewhere, NotDone, NotWritten, Unknown, aimed_at
 from moorage.objects import KubeObject
@@ -45,8 +46,11 @@ class PluginHost:
         under_way: UnderWay,
         background: Background,
         wake: Callable[[], None],
+        profiles: Sequence[str],
     ) -> None:
+        """`profiles` are the names events are told under; those about no pod of theirs under the first."""
         self._world = world
+        self._profiles = profiles
         self._background = background
         self._held = held
         self._under_way = under_way
@@ -161,6 +165,25 @@ class PluginHost:
         answer = await self._world.delete(item)
         if isinstance(answer, NotDone):
             raise NotWritten(answer)
+
+    def event(
+        self,
+        about: PodInfo | KubeObject,
+        reason: str,
+        note: str,
+        *,
+        action: str = "Scheduling",
+        warning: bool = False,
+    ) -> None:
+        """Tell people something of a pod, or of an object of any kind."""
+        check_event(about, reason, note, action)
+        pod = about if isinstance(about, PodInfo) else None
+        item = about if isinstance(about, KubeObject) else None
+        profile = pod.spec.scheduler_name if pod is not None else ""
+        if profile not in self._profiles:
+            profile = self._profiles[0]
+        kind = WARNING if warning else NORMAL
+        self._world.record(PodEvent(profile, pod, reason, action, reporting.shortened(note), kind=kind, about=item))
 
     @property
     def client(self) -> ApiClient:

@@ -32,10 +32,10 @@ class SelfCancelled(MoorageError):
 
 @dataclass(frozen=True, slots=True)
 class PodEvent:
-    """Something people are told about a pod, in the name of a profile."""
+    """Something people are told about a pod, or about something else, in the name of a profile."""
 
     profile: str
-    pod: PodInfo
+    pod: PodInfo | None
     reason: str
     action: str
     note: str
@@ -44,6 +44,18 @@ class PodEvent:
     group: GroupInfo | None = None
     #: Whether the same may happen again, so that it is counted rather than told each time.
     repeats: bool = True
+    #: The object it is about, where that is neither a pod nor a group; `pod` is None then.
+    about: KubeObject | None = None
+
+    @property
+    def item(self) -> KubeObject:
+        """The object it is about."""
+        if self.about is not None:
+            return self.about
+        if self.group is not None:
+            return self.group.item
+        assert self.pod is not None, "it is about something"
+        return self.pod.pod
 
 
 class Timer(Protocol):

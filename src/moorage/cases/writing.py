@@ -82,6 +82,11 @@ class CaseHost:
         """Nothing runs beside a case."""
         work.close()
 
+    def event(
+        self, about: PodInfo | KubeObject, reason: str, note: str, *, action: str = "Scheduling", warning: bool = False
+    ) -> None:
+        """Nobody reads events of a case."""
+
     async def read(self, kind: type[Kind], name: str, namespace: str = "") -> Kind:
         """An object as it is now."""
         found = self._objects.get(kind, f"{namespace}/{name}" if namespace else name)

@@ -19,7 +19,7 @@ from moorage.engine.runner import Runner
 from moorage.errors import ApiError, MoorageError
 from moorage.extender.deciding import Decider
 from moorage.extender.wire import BindingArgs
-from moorage.framework.answers import blame, verdict
+from moorage.framework.answers import blame, check_event, verdict
 from moorage.framework.handle import PendingPod, WaitingPod
 from moorage.framework.profile import Named
 from moorage.framework.status import Code, Status
@@ -27,8 +27,9 @@ from moorage.kube.errors import AnswerLost, NotFound, Unreachable
 from moorage.kube.lanes import Lanes
 from moorage.kube.objects import ClientObjects
 from moorage.kube.paths import resource_of
+from moorage.kube.recorder import NORMAL, WARNING, EventRecorder, reference_to
 from moorage.kube.transport import Client
-from moorage.objects import Pod, decode
+from moorage.objects import KubeObject, Pod, decode
 
 logger = logging.getLogger(__name__)
 
@@ -39,10 +40,13 @@ _PODS = resource_of("Pod")
 class BindHost(ClientObjects):
     """What plugins may ask of an extender's process: to bind, to sleep, and the API client. There is no queue."""
 
-    def __init__(self, client: Client | None, lanes: Lanes | None, background: Background) -> None:
-        """Without a cluster to follow there are no client and no lanes."""
+    def __init__(
+        self, client: Client | None, lanes: Lanes | None, background: Background, recorder: EventRecorder | None
+    ) -> None:
+        """Without a cluster to follow there are no client, no lanes and no recorder."""
         super().__init__(client)
         self._lanes = lanes
+        self._recorder = recorder
         self._background = background
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
@@ -52,6 +56,22 @@ class BindHost(ClientObjects):
     def spawn(self, work: Coroutine[Any, Any, Any]) -> None:
         """Have something run for as long as the process does. If it breaks, the log and /readyz say so."""
         self._background.spawn(work)
+
+    def event(
+        self,
+        about: PodInfo | KubeObject,
+        reason: str,
+        note: str,
+        *,
+        action: str = "Scheduling",
+        warning: bool = False,
+    ) -> None:
+        """Tell people something of a pod, or of an object of any kind; without a cluster to follow nobody is told."""
+        check_event(about, reason, note, action)
+        if self._recorder is not None:
+            item = about.pod if isinstance(about, PodInfo) else about
+            kind = WARNING if warning else NORMAL
+            self._recorder.record(reference_to(item), reason=reason, action=action, note=note, type=kind)
 
     def waiting_pods(self) -> Iterable[WaitingPod]:
         """Nobody is held at Permit here."""

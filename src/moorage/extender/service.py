@@ -8,7 +8,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
@@ -34,6 +34,7 @@ from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.fencing import FencedClient
 from moorage.kube.informer import run_informers
 from moorage.kube.lanes import Lanes
+from moorage.kube.recorder import EventRecorder
 from moorage.kube.tasks import Tasks
 from moorage.kube.transport import Client
 from moorage.objects import Node, Pod, decode
@@ -45,6 +46,9 @@ FILTER, PRIORITIZE, PREEMPT, BIND = "filter", "prioritize", "preempt", "bind"
 PATIENCE: Final = 1.0
 """Seconds a filter waits for room that is promised to pods being bound, which is mostly settled within milliseconds.
 Then comes an error, after which schedulers ask again."""
+
+LAST_EVENTS: Final = 1.0
+"""Seconds that events which are not written yet are waited for at the end."""
 
 _CLIENT_CONNECTIONS: Final = 32
 
@@ -84,6 +88,7 @@ class ExtenderService:
         self._synced = asyncio.Event()
         self._room = asyncio.Event()
         self._following: asyncio.Task[None] | None = None
+        self._telling: asyncio.Task[None] | None = None
         self._client = Client(access, connections=_CLIENT_CONNECTIONS) if access is not None else None
         self._config, self._registry = config, registry
         self._now = now
@@ -95,13 +100,15 @@ class ExtenderService:
 
     def _build(self) -> None:
         client = lanes = None
+        self._recorder: EventRecorder | None = None
         if self._client is not None:
             connection = self._config.client_connection
             lanes = Lanes(
                 self._client, qps=connection.qps, burst=connection.burst, may_act=self._may_act, clock=time.monotonic
             )
             client = FencedClient(self._client, lanes)
-        host = BindHost(client, lanes, self._background)
+            self._recorder = EventRecorder(lanes, controller=self._config.profiles[0].scheduler_name)
+        host = BindHost(client, lanes, self._background, self._recorder)
         engine = make_engine(
             self.cluster.snapshot, self._config, registry=self._registry, host=host, faults=self._faults
         )
@@ -136,7 +143,8 @@ class ExtenderService:
             return "the cluster has not been read yet"
         if not self._may_act():
             return "another replica leads"
-        return "; ".join(self._background.dead.values())
+        dead = self._background.dead
+        return f"{', '.join(dead)} has broken: the log says how" if dead else ""
 
     async def __aenter__(self) -> Self:
         if self._client is not None:
@@ -145,6 +153,8 @@ class ExtenderService:
             informers = make_informers(self._client, self.cluster, kinds, self._promises.withdraw)
             self._following = asyncio.create_task(run_informers(informers, on_synced=self._on_synced))
             self._following.add_done_callback(_log_end)
+            assert self._recorder is not None, "who follows a cluster can tell people"
+            self._telling = asyncio.create_task(self._recorder.run())
         else:
             self._on_synced()
         return self
@@ -160,6 +170,12 @@ class ExtenderService:
         if self._binder is not None:
             await self._binder.close()
         await self._background.stop()
+        if self._telling is not None and self._recorder is not None:
+            with suppress(TimeoutError):
+                async with asyncio.timeout(LAST_EVENTS):
+                    await self._recorder.drain()
+            self._telling.cancel()
+            await asyncio.wait([self._telling])
         if self._following is not None:
             self._following.cancel()
             await asyncio.wait([self._following])

@@ -9,6 +9,7 @@ and a question to extenders that arises inside a plugin.
 import inspect
 import math
 import os
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,6 +20,7 @@ from moorage.columns import PodInfo
 from moorage.errors import ApiError, MoorageError, PluginError, did_you_mean
 from moorage.framework.points import NodeNames, Nomination, PermitAnswer, PostFilterAnswer
 from moorage.framework.status import Code, Status
+from moorage.objects import KubeObject
 
 
 class DecisionEnds(BaseException):
@@ -142,6 +144,20 @@ def check_nothing(name: str, plugin: Any, point: str, answer: Any) -> None:
     """What has nothing to say may not be async: nobody would await it. Whatever else it answers is not looked at."""
     if answer is not None and is_async(answer):
         raise wrong(name, plugin, point, "is async, and nothing is awaited there")
+
+
+_REASON: Final = re.compile(r"[A-Z][A-Za-z0-9]{0,127}")
+
+
+def check_event(about: Any, reason: Any, note: Any, action: Any) -> None:
+    """Raises TypeError or ValueError, at the plugin's line, where people could not be told this."""
+    if not isinstance(about, PodInfo | KubeObject):
+        raise TypeError(f"an event is about a pod or an object, not {about!r}")
+    if not isinstance(note, str) or not note:
+        raise TypeError(f"the note of an event is {note!r}: expected text")
+    for name, word in (("reason", reason), ("action", action)):
+        if not isinstance(word, str) or not _REASON.fullmatch(word):
+            raise ValueError(f"the {name} of an event is {word!r}: expected a word in CamelCase")
 
 
 def is_async(answer: Any) -> bool:

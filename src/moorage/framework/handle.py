@@ -180,6 +180,21 @@ class Host(Protocol):
     async def delete(self, item: KubeObject) -> None:
         """Delete that very object. Raises ApiError."""
 
+    def event(
+        self,
+        about: PodInfo | KubeObject,
+        reason: str,
+        note: str,
+        *,
+        action: str = "Scheduling",
+        warning: bool = False,
+    ) -> None:
+        """Tell people something of a pod, or of an object of any kind: an event, which `kubectl describe` shows.
+
+        `reason` is a word in CamelCase. Returns at once; the same said again is counted. What nobody can be told is
+        dropped.
+        """
+
     @property
     def client(self) -> ApiClient:
         """For what the methods above do not offer. Raises RuntimeError where there is no API server."""

@@ -23,7 +23,7 @@ from moorage.kube.gate import Lane, TokenBucket
 from moorage.kube.lanes import Lanes
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import MERGE_PATCH
-from moorage.objects import ObjectReference
+from moorage.objects import KubeObject, ObjectReference
 from moorage.values.time import format_micro_time
 
 logger = logging.getLogger(__name__)
@@ -67,6 +67,19 @@ class _Series:
     last_observed: str
     write_at: float
     refresh: float = FIRST_REFRESH
+
+
+def reference_to(item: KubeObject) -> ObjectReference:
+    """What an event says of the object it is about."""
+    meta = item.metadata
+    return ObjectReference(
+        api_version=item.API_VERSION,
+        kind=item.KIND,
+        namespace=meta.namespace,
+        name=meta.name,
+        uid=meta.uid,
+        resource_version=meta.resource_version,
+    )
 
 
 class EventRecorder:

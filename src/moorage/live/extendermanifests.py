@@ -53,6 +53,7 @@ def extender_manifests(
             *([("", ["pods/binding"], ["create"])] if binds else []),
             *read_rules(needed_kinds(plugins, {})),
             *write_rules([runner.profile]),
+            ("events.k8s.io", ["events"], ["create", "patch"]),
         ]
         for group, resources, verbs in given:
             yield {"apiGroups": [group], "resources": list(resources), "verbs": list(verbs)}

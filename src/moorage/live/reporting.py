@@ -5,8 +5,7 @@ from collections.abc import Iterable
 
 from moorage.attempt.world import PodEvent
 from moorage.kube.lanes import Lanes
-from moorage.kube.recorder import EventRecorder
-from moorage.objects import KubeObject, ObjectReference
+from moorage.kube.recorder import EventRecorder, reference_to
 
 _CAPACITY = 20_000
 """Events that wait to be written, at most: binds go first, so in a burst many wait."""
@@ -25,18 +24,8 @@ class Reporter:
 
     def record(self, event: PodEvent) -> None:
         """Have the event written, in its time."""
-        item: KubeObject = event.pod.pod if event.group is None else event.group.item
-        meta = item.metadata
-        regarding = ObjectReference(
-            api_version=item.API_VERSION,
-            kind=item.KIND,
-            namespace=meta.namespace,
-            name=meta.name,
-            uid=meta.uid,
-            resource_version=meta.resource_version,
-        )
         self._recorders[event.profile].record(
-            regarding,
+            reference_to(event.item),
             reason=event.reason,
             action=event.action,
             note=event.note,

@@ -129,8 +129,12 @@ class Run:
         return next(((one.reason, one.message) for one in conditions if one.type == "PodScheduled"), ("", ""))
 
     def notes(self, pod: str, reason: str = "") -> list[str]:
-        """What events say of the pod, in order: all of them, or those of one reason."""
-        return [one.note for one in self.world.events if one.pod.name == pod and reason in ("", one.reason)]
+        """What events say of a pod, or of another object, in order: all of them, or those of one reason."""
+        return [
+            one.note
+            for one in self.world.events
+            if pod == (one.item.metadata.name if one.pod is None else one.pod.name) and reason in ("", one.reason)
+        ]
 
     def asked(self, kind: type) -> list[Any]:
         """Every request of a kind (moorage.attempt.scripted: Bind, Patch, ...) so far."""

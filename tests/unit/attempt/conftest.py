@@ -76,7 +76,7 @@ class Rig(Run):
 
     def events(self) -> list[tuple[str, str]]:
         """Pod and reason of every event."""
-        return [(event.pod.name, event.reason) for event in self.world.events]
+        return [(event.pod.name, event.reason) for event in self.world.events if event.pod is not None]
 
     def leftovers(self) -> dict[str, int]:
         """What is there only while something is under way, if it is."""

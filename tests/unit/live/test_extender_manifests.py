@@ -27,11 +27,12 @@ def rights(role: Tree) -> set[tuple[str, str]]:
 
 
 READ = {(resource, verb) for resource in ("pods", "nodes") for verb in ("get", "list", "watch")}
+TELL = {("events", "create"), ("events", "patch")}
 
 
 def test_rights_are_what_the_plugins_need() -> None:
-    assert rights(made("--plugin", FIRST)["ClusterRole"]) == READ
-    assert rights(made("--plugin", SAMPLE)["ClusterRole"]) == {*READ, ("pods/binding", "create")}
+    assert rights(made("--plugin", FIRST)["ClusterRole"]) == READ | TELL
+    assert rights(made("--plugin", SAMPLE)["ClusterRole"]) == {*READ, *TELL, ("pods/binding", "create")}
     assert rights(made("--plugin", FIRST)["Role"]) == {("leases", verb) for verb in ("create", "get", "update")}
 
 

@@ -9,7 +9,7 @@ import pytest
 from moorage.attempt.scripted import PatchStatus
 from moorage.config import ConfigErrors
 from moorage.errors import ObjectError, PluginError
-from moorage.framework import PermitAnswer, unresolvable, unschedulable, wait
+from moorage.framework import Handle, PermitAnswer, PodInfo, unresolvable, unschedulable, wait
 from moorage.objects import Namespace, ObjectMeta, Toleration, convert
 from moorage.objects.pod import Pod
 from moorage.testing import HOSTNAME, REGION, ZONE, Cluster, a_node, a_pod
@@ -381,3 +381,29 @@ def test_a_pod_that_wakes_itself_by_failing_is_not_tried_for_ever_while_time_sta
     assert "rejected due to timeout after waiting 0s at plugin NoPatience" in run.condition("hasty")[1]
     run.add(a_pod("other"))
     assert run.now == START + 5
+
+
+class Telling:
+    """Tells people of pods and of nodes."""
+
+    def __init__(self, handle: Handle) -> None:
+        self.handle = handle
+
+    def post_bind(self, _state: Any, pod: PodInfo, node_name: str) -> None:
+        node = self.handle.snapshot.nodes.get(node_name)
+        assert node is not None
+        self.handle.host.event(pod, "Moored", f"lies at {node_name}")
+        self.handle.host.event(node.node, "Taken", f"has {pod.key}", warning=True)
+        if pod.name == "junk":
+            self.handle.host.event(pod, "not a word", "this")
+
+
+def test_plugins_tell_people(caplog: pytest.LogCaptureFixture) -> None:
+    run = Cluster(a_node("n")).run(plugins=[Telling])
+    run.add(a_pod("web"))
+    assert run.notes("web", "Moored") == ["lies at n"]
+    assert run.notes("n") == ["has default/web"]
+    assert [one.kind for one in run.world.events if one.reason in ("Moored", "Taken")] == ["Normal", "Warning"]
+    run.add(a_pod("junk"))
+    assert "the reason of an event is 'not a word': expected a word in CamelCase (at testing/test_" in caplog.text
+    assert run.node_of("junk") == "n"
