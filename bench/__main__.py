@@ -11,7 +11,7 @@ from tools.control_plane.binaries import folder, missing
 
 from bench import apiserver, claims, decisions, extenders, memory, processes
 from bench.gangs import decisions as gangs
-from bench.gangs.playing import play
+from bench.gangs.playing import overview, play
 from bench.gangs.scenarios import SIZES
 
 NODES = 5_000
@@ -30,7 +30,8 @@ def main() -> None:
         console.print(_targets(progress, repeats, large=not chosen.quick))
         console.print(_growth(progress, growth))
         console.print(gangs.table(repeats))
-        console.print(asyncio.run(play(Ground(is_real=False), CONTESTANTS[:2], SIZES, repeats)))
+        ground, ours = Ground(is_real=False), CONTESTANTS[:2]
+        console.print(overview(ground, ours, SIZES, asyncio.run(play(ground, ours, SIZES, repeats))))
         console.print(apiserver.table(apiserver.measure(quick=chosen.quick)))
         claims.show(console, quick=chosen.quick)
         console.print(extenders.served_table(extenders.serve()))

@@ -42,6 +42,8 @@ API_VERSIONS = {"1.36": "v1alpha2", "1.37": "v1beta1"}
 VERSION = binaries.version().removeprefix("v").rpartition(".")[0]
 _CRD_GROUPS = ApiResource("PodGroup", "scheduling.x-k8s.io", "v1alpha1", "podgroups")
 _NATIVE_GROUPS = ApiResource("PodGroup", "scheduling.k8s.io", API_VERSIONS[VERSION], "podgroups")
+#: How many API servers start at once.
+_STARTING = asyncio.Semaphore(3)
 _LABEL = "scheduling.x-k8s.io/pod-group"
 _COSCHEDULING_PLUGINS = {
     "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
@@ -324,26 +326,37 @@ class Ground:
         """A fresh API server, with a scheduler that has not been started yet."""
         with tempfile.TemporaryDirectory(prefix="moorage-gangs-") as folder:
             home = Path(folder)
-            with _api_server(home, is_real=self.is_real) as (kubeconfig, programs):
-                async with (
-                    Client(load_access(kubeconfig)) as client,
-                    faulty_server(kubeconfig) as faults,
-                    watching(client) as watcher,
-                ):
-                    await ensure_served(client, [POD_GROUPS])
-                    place = Place(
-                        contestant,
-                        kubeconfig=kubeconfig,
-                        client=client,
-                        watcher=watcher,
-                        faults=faults,
-                        home=home,
-                        programs=programs,
-                    )
-                    try:
-                        yield place
-                    finally:
-                        place.end()
+            async with (
+                _beside(_api_server(home, is_real=self.is_real)) as (kubeconfig, programs),
+                Client(load_access(kubeconfig)) as client,
+                faulty_server(kubeconfig) as faults,
+                watching(client) as watcher,
+            ):
+                await ensure_served(client, [POD_GROUPS])
+                place = Place(
+                    contestant,
+                    kubeconfig=kubeconfig,
+                    client=client,
+                    watcher=watcher,
+                    faults=faults,
+                    home=home,
+                    programs=programs,
+                )
+                try:
+                    yield place
+                finally:
+                    place.end()
+
+
+@contextlib.asynccontextmanager
+async def _beside(server: contextlib.AbstractContextManager[tuple[Path, Path]]) -> AsyncIterator[tuple[Path, Path]]:
+    """Nobody waits who has nothing to do with a server that starts or ends."""
+    async with _STARTING:
+        found = await asyncio.to_thread(server.__enter__)
+    try:
+        yield found
+    finally:
+        await asyncio.to_thread(server.__exit__, None, None, None)
 
 
 @contextlib.contextmanager
