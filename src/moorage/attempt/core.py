@@ -21,7 +21,7 @@ from moorage.attempt.statuses import StatusWriter
 from moorage.attempt.underway import UnderWay
 from moorage.attempt.world import World
 from moorage.cluster import ClusterState, NodeEvents, PodEvents, profile_hints
-from moorage.columns import Snapshot
+from moorage.columns import PodInfo, Snapshot
 from moorage.columns.groups import PodGroups
 from moorage.config import Config
 from moorage.config.gates import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, QUEUED_POD_GROUPS
@@ -112,7 +112,7 @@ class SchedulerCore:
             faults=self.faults,
             observe_hint=observe_hint,
             observe_gates=lambda profile, label, seconds: times[profile].add("PreEnqueue", label, seconds),
-            tell_gate=lambda pod, plugin, reason: world.record(reporting.gated(pod, plugin, reason)),
+            tell_gate=self._tell_gate,
         )
         self.statuses = StatusWriter(world=world, cluster=self.cluster)
         self.evictions = Evictions(
@@ -161,10 +161,13 @@ class SchedulerCore:
             if groups.is_active and groups_rest
             else None
         )
-        if groups.is_active and groups_rest:
-            self.missing_groups = MissingGroups(
-                world=world, cluster=self.cluster, queue=self.queue, statuses=self.statuses
-            )
+        self.missing_groups = MissingGroups(
+            world=world,
+            cluster=self.cluster,
+            queue=self.queue,
+            statuses=self.statuses,
+            tells=groups.is_active and groups_rest,
+        )
         self.group_attempts = GroupAttempts(
             world=world,
             cluster=self.cluster,
@@ -208,6 +211,12 @@ class SchedulerCore:
     def start_plugins(self) -> None:
         """The cluster is known: call `start` of every plugin that has one."""
         self.background.start(self.plugins)
+
+    def _tell_gate(self, pod: PodInfo, plugin: str, reason: str) -> None:
+        if self.queue.holds_groups and self.cluster.snapshot.groups.path_of(pod):
+            self.missing_groups.gated(pod, plugin, reason)
+        else:
+            self.world.record(reporting.gated(pod, plugin, reason))
 
     def _least_backoff(self) -> Callable[[QueuedEntity], float] | None:
         """How long groups wait at least that did not fit, where a plugin says so (`group_backoff_seconds`)."""

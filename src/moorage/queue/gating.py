@@ -71,7 +71,12 @@ class Gates:
     def keeps_out(self, queued: QueuedGroup) -> bool:
         """Whether the plugin that gates a group gates it still, as far as its first member tells."""
         plugin, first = queued.gating_plugin, queued.queued[0]
-        return bool(plugin) and not self._admit_pod(first) and first.gating_plugin == plugin
+        if not plugin or first.gating_plugin != plugin:
+            return False
+        reason = self._refusal(plugin, self._plugins[first.profile][plugin], first.pod)
+        if reason is not None:
+            self._mark(first, plugin, reason)
+        return reason is not None
 
     def _admit_pod(self, queued: QueuedPod) -> bool:
         """Ask the plugins, the one that last kept the pod out first. The first refusal marks the pod as gated."""
