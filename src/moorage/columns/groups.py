@@ -127,9 +127,12 @@ class PodGroups:
         if self._native and spec.scheduling_group is not None and spec.scheduling_group.pod_group_name:
             return f"{NATIVE}/{pod.namespace}/{spec.scheduling_group.pod_group_name}"
         if self._labelled and spec.scheduler_name in self._labelled:
-            name = pod.labels.get(GROUP_LABEL)
-            if name:
-                return f"{LABELLED}/{pod.namespace}/{name}"
+            # Pods alike in namespace and labels share this.
+            group = pod.label_group
+            if group.path is None:
+                name = pod.labels.get(GROUP_LABEL)
+                group.path = f"{LABELLED}/{pod.namespace}/{name}" if name else ""
+            return group.path
         return ""
 
     def of(self, pod: PodInfo) -> GroupInfo | None:

@@ -61,6 +61,8 @@ class LabelGroup:
         self.terminating = terminating
         #: row -> how many pods of the group lie there.
         self.rows: dict[int, int] = {}
+        #: The PodGroup that the labels name, "" for none; None before somebody has looked: see columns.groups.
+        self.path: str | None = None
 
 
 class AffinityClass:

@@ -41,6 +41,15 @@ class CompiledProfile:
         self.placement_generators = profile.at("placementGenerate")
         self.placement_scores = profile.at("placementScore")
         self.pod_group_post_filters = profile.at("podGroupPostFilter")
+        self.skips_alike = self._skips_alike()
+
+    def _skips_alike(self) -> bool:
+        """Whether all that are asked in each cycle say that what they skip for one pod they skip for its like."""
+        of_nodes = [(one.name, one.is_kept) for one in self.filters]
+        of_nodes += [(one.name, one.is_kept) for one in self.scores]
+        asked = {name for name, is_kept in of_nodes if not is_kept}
+        asked |= {one.name for one in (*self.pre_filters, *self.pre_scores)} - {name for name, _ in of_nodes}
+        return all(getattr(self.configured.plugins[name], "skips_alike", False) for name in asked)
 
 
 def build_profile(config: ProfileConfig, registry: Registry, handle: Handle, *, percentage: int = 0) -> Profile:

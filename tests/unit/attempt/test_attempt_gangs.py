@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.unit.attempt.gangs import MULTI_POINT, GangRig
 
-from moorage.attempt.scripted import Ask, Bind, Evict
+from moorage.attempt.scripted import Ask, Bind, Evict, Measured
 from moorage.engine.asking import FilterAnswer, FilterQuestion
 from moorage.framework.writes import Refused
 from moorage.objects import LabelledPodGroup, LabelledPodGroupSpec, ObjectMeta, Pod
@@ -196,6 +196,23 @@ def refusing(rig: GangRig, name: str) -> None:
         return serve(request)
 
     rig.world.answer = answer
+
+
+def test_a_large_gang_with_more_members_than_are_needed_rests_until_something_helps(rig: GangRig) -> None:
+    rig.nodes(5, cpu="1")
+    rig.group("a", 17)
+    for number in range(20):
+        rig.pod(rig.member("a", f"a-{number}"))
+    rig.settle()
+    assert "5 of 20 would fit, 17 are needed" in rig.condition("a-0")[1]
+    rig.advance(60)
+    assert rig.place("a-0") == "unschedulable"
+    measured = rig.world.observer
+    assert isinstance(measured, Measured)
+    assert sum(told[0] == "decided group" for told in measured.told) == 1
+    rig.nodes(12, cpu="1")
+    rig.advance(30)
+    assert len(rig.bound("a")) == 17
 
 
 def test_members_that_run_alone_are_told_in_time(rig: GangRig) -> None:

@@ -144,7 +144,8 @@ class TreePlacing:
             return False
         result.outcomes.append(outcome)
         result.fitting = slots.total
-        left = len(members) - slots.total - 1
+        # As many as are left when one try after the other has shown that it cannot be whole.
+        left = min(len(members) - slots.total, (group.min_count or 1) - scheduled - slots.total) - 1
         result.status = self._feasible(group, scheduled + slots.total, left)
         return result.status is not None
 

@@ -7,7 +7,6 @@ of the kept verdicts and scores. The places are those that a cycle for each woul
 from moorage.columns import PodInfo
 from moorage.engine.filtering import Search
 from moorage.engine.outcome import Placement
-from moorage.engine.profiles import CompiledProfile
 from moorage.engine.runner import Runner
 from moorage.engine.sampling import wanted_nodes
 from moorage.errors import PluginError
@@ -34,18 +33,6 @@ def is_plain(pod: PodInfo) -> bool:
         and not pod.spec.topology_spread_constraints
         and not pod.pod.status.nominated_node_name
     )
-
-
-def may_share(profile: CompiledProfile) -> bool:
-    """Whether every plugin that is asked in each cycle says that what it skips for one pod it skips for its like."""
-    of_nodes = [
-        *((one.name, one.is_kept) for one in profile.filters),
-        *((one.name, one.is_kept) for one in profile.scores),
-    ]
-    kept = {name for name, is_kept in of_nodes if is_kept}
-    asked = {name for name, is_kept in of_nodes if not is_kept}
-    asked |= {one.name for one in (*profile.pre_filters, *profile.pre_scores)} - kept
-    return all(getattr(profile.configured.plugins[name], "skips_alike", False) for name in asked)
 
 
 class Series:

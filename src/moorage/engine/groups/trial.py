@@ -7,7 +7,7 @@ from typing import Protocol, Self
 from moorage.columns import PodInfo, Rows, Snapshot
 from moorage.engine.cycle import Cycle
 from moorage.engine.groups.outcome import GroupAnswers, GroupQuestion
-from moorage.engine.groups.series import Series, is_plain, may_share
+from moorage.engine.groups.series import Series, is_plain
 from moorage.engine.outcome import Failure, Placement
 from moorage.engine.runner import Runner
 from moorage.errors import PluginError
@@ -51,7 +51,7 @@ class Trials:
         self.next_start: int | None = None
         #: The members that are placed by one search at the moment, and whether others may be.
         self._series: Series | None = None
-        self._may_share = may_share(runner.compiled)
+        self._may_share = runner.compiled.skips_alike
         #: Those placed at this moment, the innermost block last.
         self._open: list[list[Placement]] = []
 

@@ -21,6 +21,7 @@ from moorage.plugins.gangs.quorum import Quorum
 from moorage.values.requests import allocatable_amounts
 
 _NAME: Final = "Coscheduling"
+_NOT_YET: Final = wait("not as many members as are needed have a node yet")
 
 NotNegative = Annotated[int, msgspec.Meta(ge=0)]
 Percentage = Annotated[int, msgspec.Meta(ge=0, le=100)]
@@ -84,9 +85,7 @@ class Coscheduling:
             return unschedulable(f"{wanted} members are needed: {scheduled} have a node, {remaining} are left to try")
         if not scheduled and (lacking := self._lacking(group)):
             return unschedulable(f"minResources are not there: {lacking}")
-        if scheduled < wanted:
-            return wait(f"{wanted} members are needed: {scheduled} have a node, {remaining} are left to try")
-        return None
+        return _NOT_YET if scheduled < wanted else None
 
     def _lacking(self, group: GroupInfo) -> str:
         """What the cluster as a whole lacks of minResources; "" where nothing."""
