@@ -9,8 +9,11 @@ from tests.cluster.scheduler_world import World
 from moorage.columns import NodeInfo, NodeTable, PodInfo, Rows
 from moorage.framework.cycle_state import CycleState
 from moorage.framework.handle import Handle
+from moorage.framework.measuring import PluginCounter
 from moorage.framework.status import Status
 from moorage.kube.paths import resource_of
+from moorage.live.measuring import add_gauges
+from moorage.observe.exposition import Exposition
 
 
 class Saboteur:
@@ -140,3 +143,26 @@ async def test_plugins_tell_people(world: World) -> None:
 
         (other,) = await world.eventually(of_node)
         assert (other["note"], other["type"]) == (f"has {world.name}/web", "Warning")
+
+
+class Counting:
+    """Counts what cannot be shown."""
+
+    def filter(self, _state: Any, _pod: Any, _node: Any) -> None: ...
+
+    def counters(self) -> list[PluginCounter]:
+        return [
+            PluginCounter("moored_total", "Moored.", ("harbor",), {("Kiel",): 1}),
+            PluginCounter("torn_total", "Torn.", ("harbor",), {"Kiel": 1}),  # type: ignore[dict-item]
+        ]
+
+
+async def test_a_counter_that_cannot_be_read_is_left_out_of_the_metrics(world: World) -> None:
+    await world.node("a")
+    profiles = [{"schedulerName": world.name, "plugins": {"multiPoint": {"enabled": [{"name": "Counting"}]}}}]
+    async with world.scheduling(profiles=profiles, plugins=[Counting]) as scheduler:
+        add_gauges(scheduler, None)
+        shown = Exposition(scheduler.metrics).render().decode()
+    assert f'moored_total{{harbor="Kiel",profile="{world.name}"}} 1.0' in shown
+    assert "torn_total{" not in shown
+    assert scheduler.core.faults.by_point() == {("Counting", "counters"): 1.0}

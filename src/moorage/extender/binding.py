@@ -19,8 +19,9 @@ from moorage.engine.runner import Runner
 from moorage.errors import ApiError, MoorageError
 from moorage.extender.deciding import Decider
 from moorage.extender.wire import BindingArgs
-from moorage.framework.answers import blame, check_event, verdict
+from moorage.framework.answers import CONTRACTS, blame, check_event, verdict
 from moorage.framework.handle import PendingPod, WaitingPod
+from moorage.framework.points import worker_methods
 from moorage.framework.profile import Named
 from moorage.framework.status import Code, Status
 from moorage.kube.errors import AnswerLost, NotFound, Unreachable
@@ -29,6 +30,7 @@ from moorage.kube.objects import ClientObjects
 from moorage.kube.paths import resource_of
 from moorage.kube.recorder import NORMAL, WARNING, EventRecorder, reference_to
 from moorage.kube.transport import Client
+from moorage.kube.workers import Workers
 from moorage.objects import KubeObject, Pod, decode
 
 logger = logging.getLogger(__name__)
@@ -132,6 +134,7 @@ class Binder:
         self._decider = decider
         self._cluster = cluster
         self._client = client
+        self._workers = Workers()
         profile = runner.profile
         self._pre_binds, self._binds, self._post_binds = (
             profile.at(point) for point in ("preBind", "bind", "postBind")
@@ -197,9 +200,9 @@ class Binder:
             self._check(self._runner.reserve(state, pod, node_name))
             reserved = True
             for one in self._pre_binds:
-                self._check(await _answer(one, "PreBind", one.plugin.pre_bind, state, pod, node_name))
+                self._check(await self._answer(one, "PreBind", state, pod, node_name))
             for one in self._binds:
-                status = await _answer(one, "Bind", one.plugin.bind, state, pod, node_name)
+                status = await self._answer(one, "Bind", state, pod, node_name)
                 if status is None or status.code is not Code.SKIP:
                     self._check(status)
                     break
@@ -210,7 +213,7 @@ class Binder:
             raise
         for one in self._post_binds:
             try:
-                await _answer(one, "PostBind", one.plugin.post_bind, state, pod, node_name)
+                await self._answer(one, "PostBind", state, pod, node_name)
             except MoorageError as problem:
                 logger.warning("pod %s is bound, but %s", pod.key, problem)
 
@@ -218,10 +221,12 @@ class Binder:
         if status is not None and not status.is_success:
             raise NotBound(f"{status.plugin}: {status.message}" if status.plugin else status.message)
 
-
-async def _answer(one: Named, point: str, method: Any, *args: Any) -> Status | None:
-    with blame(one.name, point):
-        answer = method(*args)
-        if inspect.isawaitable(answer):
-            answer = await answer
-    return verdict(one.name, one.plugin, point, answer)
+    async def _answer(self, one: Named, point: str, *args: Any) -> Status | None:
+        name = CONTRACTS[point].method
+        with blame(one.name, point):
+            method = getattr(one.plugin, name)
+            in_thread = name in worker_methods(one.plugin)
+            answer = await self._workers.run(partial(method, *args)) if in_thread else method(*args)
+            if inspect.isawaitable(answer):
+                answer = await answer
+        return verdict(one.name, one.plugin, point, answer)

@@ -29,6 +29,7 @@ from moorage.extender.following import Nodes, make_informers, pods_by_uid
 from moorage.extender.metering import Meter
 from moorage.extender.promises import Promises
 from moorage.framework.faults import Faults
+from moorage.framework.registrations import kinds_written
 from moorage.framework.registry import Registry
 from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.fencing import FencedClient
@@ -118,6 +119,9 @@ class ExtenderService:
         binds = BIND in self.verbs
         self._decider = Decider(runner, None if binds or self._client is None else self._promises)
         self._plugins = list(runner.profile.plugins.items())
+        self._kinds = needed_kinds(self._plugins, {})
+        for name, plugin in self._plugins:
+            kinds_written(name, plugin)
         if binds and self._client is not None:
             self._binder = Binder(runner, self._decider, self.cluster, self._client)
         self._answers: Mapping[str, Callable[[bytes], Awaitable[bytes]]] = {
@@ -149,8 +153,7 @@ class ExtenderService:
     async def __aenter__(self) -> Self:
         if self._client is not None:
             await self._stack.enter_async_context(self._client)
-            kinds = needed_kinds(self._plugins, {})
-            informers = make_informers(self._client, self.cluster, kinds, self._promises.withdraw)
+            informers = make_informers(self._client, self.cluster, self._kinds, self._promises.withdraw)
             self._following = asyncio.create_task(run_informers(informers, on_synced=self._on_synced))
             self._following.add_done_callback(_log_end)
             assert self._recorder is not None, "who follows a cluster can tell people"

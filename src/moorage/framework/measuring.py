@@ -1,14 +1,17 @@
 """What a plugin counts for the metrics of the process."""
 
+import re
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar, runtime_checkable
+from typing import Any, Final, Protocol, TypeVar, runtime_checkable
 
 from moorage.errors import InputError
 from moorage.framework.answers import broken, place_of
 
 Kind = TypeVar("Kind")
+
+_NAME: Final = re.compile(r"[a-zA-Z_][a-zA-Z0-9_]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,22 @@ def histograms_of(name: str, plugin: Any) -> tuple[PluginHistogram, ...]:
     return _said(name, plugin.histograms, PluginHistogram) if isinstance(plugin, Measuring) else ()
 
 
+def read_counter(counter: PluginCounter) -> dict[tuple[str, ...], float]:
+    """What was counted, by the values of its labels. Raises TypeError where a plugin put in something else."""
+    found: dict[tuple[str, ...], float] = {}
+    for labels, value in dict(counter.values).items():
+        if not isinstance(labels, tuple) or len(labels) != len(counter.labels) or not _are_texts(labels):
+            raise TypeError(f"{counter.name} counts by {labels!r}: expected a tuple of {len(counter.labels)} texts")
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise TypeError(f"{counter.name} counts {value!r} by {labels!r}: expected a number")
+        found[labels] = float(value)
+    return found
+
+
+def _are_texts(labels: tuple[Any, ...]) -> bool:
+    return all(isinstance(label, str) for label in labels)
+
+
 def _said(name: str, method: Callable[[], Any], kind: type[Kind]) -> tuple[Kind, ...]:
     try:
         answer = method()
@@ -87,6 +106,11 @@ def _said(name: str, method: Callable[[], Any], kind: type[Kind]) -> tuple[Kind,
         error = broken(name, method.__name__, problem)
         raise InputError(str(error), where=f"plugin {name}") from problem
     for one in said:
+        if isinstance(one, PluginCounter | PluginHistogram) and not _NAME.fullmatch(one.name):
+            fault = (
+                f"{method.__name__} answered the name {one.name!r}: expected letters, digits and _{place_of(method)}"
+            )
+            raise InputError(fault, where=f"plugin {name}")
         if not isinstance(one, kind):
             fault = f"{method.__name__} answered {one!r}: expected a list of {kind.__name__}{place_of(method)}"
             raise InputError(fault, where=f"plugin {name}")

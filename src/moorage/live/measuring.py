@@ -3,7 +3,9 @@
 from collections.abc import Mapping
 from typing import Final
 
-from moorage.framework.measuring import PluginCounter, counters_of, histograms_of
+from moorage.framework.answers import broken
+from moorage.framework.faults import Faults
+from moorage.framework.measuring import PluginCounter, counters_of, histograms_of, read_counter
 from moorage.kube.election import LeaderElector
 from moorage.kube.gate import Lane
 from moorage.live.scheduler import LiveScheduler
@@ -88,14 +90,16 @@ def add_gauges(scheduler: LiveScheduler, elector: LeaderElector | None) -> None:
 
 def _add_plugin_counters(scheduler: LiveScheduler) -> None:
     """What plugins count, under the name of their profile."""
-    found: dict[str, list[tuple[str, PluginCounter]]] = {}
+    found: dict[str, list[tuple[str, str, PluginCounter]]] = {}
     for profile, runner in scheduler.engine.runners.items():
         for plugin_name, plugin in runner.profile.plugins.items():
             for counter in counters_of(plugin_name, plugin):
-                found.setdefault(counter.name, []).append((profile, counter))
+                found.setdefault(counter.name, []).append((profile, plugin_name, counter))
     for name, counters in found.items():
-        _, first = counters[0]
-        scheduler.metrics.add_counter(name, first.text, (*first.labels, "profile"), _reading(counters))
+        _, _, first = counters[0]
+        scheduler.metrics.add_counter(
+            name, first.text, (*first.labels, "profile"), _reading(counters, scheduler.core.faults)
+        )
 
 
 def _add_plugin_histograms(scheduler: LiveScheduler) -> None:
@@ -110,7 +114,16 @@ def _add_plugin_histograms(scheduler: LiveScheduler) -> None:
                 shown[one.name].values[(profile,)] = one.seen
 
 
-def _reading(counters: list[tuple[str, PluginCounter]]) -> Reading:
-    return lambda: {
-        (*labels, profile): float(value) for profile, counter in counters for labels, value in counter.values.items()
-    }
+def _reading(counters: list[tuple[str, str, PluginCounter]], faults: Faults) -> Reading:
+    """What they have counted by now. One that cannot be read is told, and left out."""
+
+    def read() -> Values:
+        found: dict[tuple[str, ...], float] = {}
+        for profile, plugin, counter in counters:
+            try:
+                found |= {(*labels, profile): value for labels, value in read_counter(counter).items()}
+            except BaseException as problem:
+                faults.see(broken(plugin, "counters", problem), f"{counter.name} is left out of the metrics")
+        return found
+
+    return read

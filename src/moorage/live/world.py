@@ -31,8 +31,8 @@ from moorage.kube.lanes import Lanes, RetryPolicy
 from moorage.kube.paths import resource_of
 from moorage.kube.tasks import Tasks
 from moorage.kube.transport import MERGE_PATCH, Client
+from moorage.kube.workers import Workers
 from moorage.live.reporting import Reporter
-from moorage.live.workers import Workers
 from moorage.objects import Condition, KubeObject, decode
 
 logger = logging.getLogger(__name__)

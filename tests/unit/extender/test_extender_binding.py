@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -63,10 +64,10 @@ class Api:
 
 
 class World:
-    def __init__(self) -> None:
+    def __init__(self, plugin: type = OneEach) -> None:
         OneEach.told, OneEach.gate, OneEach.refuses_at = [], None, ""
         registry = default_registry()
-        names = register(registry, [OneEach])
+        names = register(registry, [plugin])
         self.cluster = ClusterState(Snapshot.of([a_node("n1").build(), a_node("n2").build()]))
         engine = make_engine(self.cluster.snapshot, plugins_config(registry, names, None), registry=registry)
         (runner,) = engine.runners.values()
@@ -171,3 +172,21 @@ async def test_a_pod_that_turns_out_bound(world: World) -> None:
 async def test_incomplete_requests(world: World) -> None:
     with pytest.raises(NotBound, match="expected PodName"):
         await world.binder.bind(BindingArgs())
+
+
+async def test_what_blocks_in_a_worker_thread_holds_up_nobody() -> None:
+    """The thread that binds waits for the loop, which has to turn meanwhile."""
+    loop, turned = asyncio.get_running_loop(), threading.Event()
+
+    class Blocking(OneEach):
+        worker_thread = ("pre_bind",)
+
+        def pre_bind(self, _state: CycleState, pod: PodInfo, _node_name: str) -> Status | None:  # type: ignore[override]
+            loop.call_soon_threadsafe(turned.set)
+            assert turned.wait(10.0), "the loop stands still"
+            return self.tell("pre_bind", pod)
+
+    world = World(Blocking)
+    world.pending("p")
+    await world.bind("p")
+    assert OneEach.told == ["reserve p", "pre_bind p", "bind p"]

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import logging
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager
@@ -354,6 +355,19 @@ class TestLifecycle:
             await service.plugin("Living").handle.host.read(Node, "a")
         with pytest.raises(RuntimeError, match="nothing can be bound"):
             await service.plugin("Living").handle.host.bind(None, "a")
+
+
+@pytest.mark.parametrize(
+    ("said", "problem"),
+    [
+        ({"events_to_register": lambda _: [7]}, "events_to_register: answered 7"),
+        ({"reads": ("ConfigMap",)}, "reads has 'ConfigMap'"),
+        ({"writes": "Pod"}, "writes is 'Pod'"),
+    ],
+)
+def test_what_a_plugin_declares_wrongly_is_told_before_anything_is_opened(said: dict[str, Any], problem: str) -> None:
+    with pytest.raises(InputError, match=f"plugin ByLabel: {re.escape(problem)}"):
+        make_extender(type("ByLabel", (ByLabel,), said), whole_nodes=True)
 
 
 class TestGuard:

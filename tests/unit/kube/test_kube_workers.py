@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from moorage.live.workers import MOST_THREADS, Workers
+from moorage.kube.workers import MOST_THREADS, Workers
 
 
 async def test_it_runs_in_another_thread() -> None:
