@@ -322,7 +322,7 @@ class Ground:
     is_real: bool
 
     @contextlib.asynccontextmanager
-    async def place(self, contestant: Contestant) -> AsyncIterator[Place]:
+    async def place(self, contestant: Contestant, *, has_definition: bool = True) -> AsyncIterator[Place]:
         """A fresh API server, with a scheduler that has not been started yet."""
         with tempfile.TemporaryDirectory(prefix="moorage-gangs-") as folder:
             home = Path(folder)
@@ -332,7 +332,8 @@ class Ground:
                 faulty_server(kubeconfig) as faults,
                 watching(client) as watcher,
             ):
-                await ensure_served(client, [POD_GROUPS])
+                if has_definition:
+                    await ensure_served(client, [POD_GROUPS])
                 place = Place(
                     contestant,
                     kubeconfig=kubeconfig,

@@ -2,7 +2,11 @@
 
 import asyncio
 
-from tests.cluster.gangs.places import Place
+import pytest
+from tests.cluster.conftest import EMBEDDED, REAL, choice
+from tests.cluster.gangs.places import CONTESTANTS, Ground, Place
+
+from moorage.controllers.definitions import POD_GROUPS, ensure_served
 
 PATIENCE = 60.0
 ALONE = 5.0
@@ -124,6 +128,25 @@ async def test_a_group_may_come_after_its_pods(place: Place) -> None:
     await asyncio.sleep(1)
     await place.make_group("g", 8)
     await are_whole(place, 1)
+
+
+async def test_without_the_definition_all_but_gangs_are_scheduled_and_gangs_once_it_is_there() -> None:
+    if choice() not in (EMBEDDED, REAL):
+        pytest.skip("needs an API server of its own")
+    async with Ground(is_real=choice() == REAL).place(CONTESTANTS[0], has_definition=False) as place:
+        await place.nodes(4, cpu=2)
+        await place.start()
+        watcher = place.watcher
+        gang = watcher.expect("g", 4)
+        await place.members("g", 4)
+        await place.singles("alone", 2)
+        assert await watcher.until(lambda: len(watcher.bound_at) == 2, PATIENCE) is not None
+        assert await watcher.until(lambda: len(watcher.refusals) == 4, PATIENCE) is not None
+        assert set(watcher.refusals.values()) == {'waiting for PodGroup "g" to be created'}
+        assert not gang.bound
+        await ensure_served(place.client, [POD_GROUPS])
+        await place.make_group("g", 4)
+        await are_whole(place, 1)
 
 
 async def test_members_beyond_what_is_needed_come_as_room_does(place: Place) -> None:
