@@ -197,7 +197,7 @@ class GroupAttempts:
             else:
                 self._bindings.start(queued, placed, attempt.started)
         for verdict in outcome.verdicts:
-            self._tell(verdict, outcome, words)
+            self._tell(verdict, outcome, words, again=attempt.entity.attempts > 1)
         self._return(attempt.entity, outcome)
 
     def _words(self, outcome: GroupOutcome) -> str:
@@ -207,8 +207,8 @@ class GroupAttempts:
         room = outcome.room_message
         return f"{outcome.blocking.text}; {room}" if room else outcome.blocking.text
 
-    def _tell(self, verdict: GroupVerdict, outcome: GroupOutcome, words: str) -> None:
-        """The condition of a group; where people are told more, an event, too."""
+    def _tell(self, verdict: GroupVerdict, outcome: GroupOutcome, words: str, *, again: bool) -> None:
+        """The condition of a group; where people are told more, an event, too: of success where it was tried before."""
         status = verdict.status
         if words and status is not None and status.code is not Code.ERROR:
             verdict = GroupVerdict(verdict.group, Status(status.code, (words,)))
@@ -217,10 +217,10 @@ class GroupAttempts:
         if self._explains:
             profile = outcome.members[0].pod.spec.scheduler_name
             example = outcome.members[0].pod
-            if verdict.status is None:
+            if verdict.status is None and again:
                 placed = sum(isinstance(one, Placement) for one in outcome.members)
                 self._world.record(reporting.group_scheduled(profile, verdict.group, example, placed))
-            else:
+            elif verdict.status is not None:
                 self._world.record(reporting.group_failed(profile, verdict.group, example, verdict.message))
 
     def _take(self, outcome: GroupOutcome) -> list[Placed | Failure]:

@@ -113,6 +113,8 @@ def _declared(plugin: Factory, made: type, name: str) -> Declaration:
     for scope in ("filter_scope", "score_scope"):
         if not isinstance(said := getattr(made, scope, Scope.CLUSTER), Scope):
             raise InputError(f"{scope} is {said!r}: expected {', '.join(map(str, Scope))}{place_of(made)}")
+    if not isinstance(alike := getattr(made, "skips_alike", False), bool):
+        raise InputError(f"skips_alike is {alike!r}: expected True or False{place_of(made)}")
     _check_worker_thread(made)
     maker = _maker(plugin)
     if inspect.iscoroutinefunction(maker):

@@ -108,8 +108,10 @@ class Gates:
     def _refusal(self, name: str, pre_enqueue: PreEnqueueFunction, pod: PodInfo) -> str | None:
         """Why the plugin keeps the pod out; None where it does not."""
         try:
-            plugin = getattr(pre_enqueue, "__self__", None)
-            status = verdict(name, plugin, _POINT, pre_enqueue(pod))
+            answer = pre_enqueue(pod)
+            if answer is None:
+                return None
+            status = verdict(name, getattr(pre_enqueue, "__self__", None), _POINT, answer)
         except BaseException as problem:
             error = broken(name, _POINT, problem)
             self._faults.see(error, f"pods are kept out, such as {pod.key}")

@@ -147,7 +147,9 @@ class PodTopologySpread:
         return self._hard_plans.get(self._kind_of(pod), self._make_hard_plan, pod)
 
     def _soft_plan(self, pod: PodInfo) -> SoftPlan | None:
-        if not pod.spec.topology_spread_constraints and not self._has_default[SOFT]:
+        if not pod.spec.topology_spread_constraints and not (
+            self._has_default[SOFT] and not self._selectors.of(pod).selector.is_empty
+        ):
             return None
         return self._soft_plans.get(self._kind_of(pod), self._make_soft_plan, pod)
 
