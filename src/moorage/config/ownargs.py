@@ -4,7 +4,9 @@ Fields are matched by the names the type has; those of a dataclass also in Kuber
 """
 
 import dataclasses
+import enum
 import re
+import types
 import typing
 from collections.abc import Mapping
 from typing import Any
@@ -79,6 +81,17 @@ def _unknown(name: str, types: Mapping[str, Any]) -> str:
 def _converted(item: Any, kind: Any, path: str, faults: list[Fault]) -> Any:
     if isinstance(kind, type) and (issubclass(kind, msgspec.Struct) or dataclasses.is_dataclass(kind)):
         return read_args(kind, item, path, faults)
+    origin, inside_of = typing.get_origin(kind), typing.get_args(kind)
+    if origin is dict and isinstance(item, Mapping):
+        return {
+            _converted(key, inside_of[0], path, faults): _converted(value, inside_of[1], child(path, str(key)), faults)
+            for key, value in item.items()
+        }
+    if origin is list and isinstance(item, list):
+        return [_converted(one, inside_of[0], f"{path}[{place}]", faults) for place, one in enumerate(item)]
+    if origin in (typing.Union, types.UnionType) and len(inside_of) == 2 and type(None) in inside_of:
+        (wanted,) = (one for one in inside_of if one is not type(None))
+        return None if item is None else _converted(item, wanted, path, faults)
     try:
         return msgspec.convert(item, kind)
     except msgspec.ValidationError as error:
@@ -87,8 +100,20 @@ def _converted(item: Any, kind: Any, path: str, faults: list[Fault]) -> Any:
         problem = text[: inside.start()] if inside else text
         where = path + (inside.group(1) if inside else "")
         problem = problem[:1].lower() + problem[1:].replace("`", "")
-        faults.append(_fault(where, problem if inside else f"{problem}: {shown(item)}"))
+        problem = problem if inside else f"{problem}: {shown(item)}"
+        faults.append(_fault(where, problem if inside else problem + _of_choices(kind, item)))
         return None
+
+
+def _of_choices(kind: Any, item: Any) -> str:
+    """What there is to choose from, where a type has few values."""
+    if isinstance(kind, type) and issubclass(kind, enum.Enum):
+        choices = [str(one.value) for one in kind]
+    elif typing.get_origin(kind) is typing.Literal:
+        choices = [str(one) for one in typing.get_args(kind)]
+    else:
+        return ""
+    return did_you_mean(str(item), choices) or f"; expected {' or '.join(choices)}"
 
 
 def _made(kind: type, given: Mapping[str, Any], path: str, faults: list[Fault]) -> Any:

@@ -25,6 +25,8 @@ class TideArgs:
     mode: Literal["mean", "peak"] = "mean"
     labels: list[str] = field(default_factory=list)
     window: Window = field(default_factory=Window)
+    more: list[Window] = field(default_factory=list)
+    last: Window | None = None
 
     def __post_init__(self) -> None:
         if self.max_load > 1:
@@ -61,8 +63,20 @@ def test_a_struct() -> None:
         (TideArgs, [1, 2], ["args: expected an object with the fields of TideArgs, got [1,2]"]),
         (TideArgs, {"maxLoad": "high"}, ['args.maxLoad: expected float, got str: "high"']),
         (TideArgs, {"maxLoad": 0.1, "modus": "x"}, ["args.modus: unknown field; did you mean mode?"]),
-        (TideArgs, {"maxLoad": 0.1, "mode": "x"}, ["args.mode: invalid enum value 'x': \"x\""]),
-        (TideArgs, {"maxLoad": 0.1, "labels": ["a", 7]}, ["args.labels[1]: expected str, got int"]),
+        (TideArgs, {"maxLoad": 0.1, "mode": "x"}, ["args.mode: invalid enum value 'x': \"x\"; expected mean or peak"]),
+        (
+            TideArgs,
+            {"maxLoad": 0.1, "mode": "maen"},
+            ["args.mode: invalid enum value 'maen': \"maen\"; did you mean mean?"],
+        ),
+        (
+            TideArgs,
+            {"maxLoad": 0.1, "more": [{"seconds": 1}, {"secnds": 2}]},
+            ["args.more[1].secnds: unknown field; did you mean seconds?"],
+        ),
+        (TideArgs, {"maxLoad": 0.1, "last": {"secnds": 2}}, ["args.last.secnds: unknown field; did you mean seconds?"]),
+        (HarborArgs, {"hosts": {"a": 1, "b": "x"}}, ['args.hosts.b: expected int, got str: "x"']),
+        (TideArgs, {"maxLoad": 0.1, "labels": ["a", 7]}, ["args.labels[1]: expected str, got int: 7"]),
         (TideArgs, {"maxLoad": 0.1, "window": {"seconds": "x"}}, ['args.window.seconds: expected int, got str: "x"']),
         (TideArgs, {"maxLoad": 7}, ["args: max_load is a share: expected 0..1"]),
         (
@@ -70,7 +84,7 @@ def test_a_struct() -> None:
             {"maxLoad": "high", "zzz": 1},
             [
                 'args.maxLoad: expected float, got str: "high"',
-                "args.zzz: unknown field; expected max_load or mode or labels or window",
+                "args.zzz: unknown field; expected max_load or mode or labels or window or more or last",
             ],
         ),
         (HarborArgs, {"max_load": 1}, ["args.max_load: unknown field; did you mean maxLoad?"]),
