@@ -5,7 +5,6 @@ import sys
 from pathlib import Path
 from typing import Any, ClassVar
 
-from moorage.controllers.objects.pods import Pod
 from moorage.controllers.runtime import (
     AlreadyExists,
     Client,
@@ -13,6 +12,7 @@ from moorage.controllers.runtime import (
     ControllerContext,
     Key,
     Managed,
+    Pod,
     load_access,
     owner_reference,
     resource_of,

@@ -28,7 +28,9 @@ PLUGINS = (
     "allocatable", "config_gate", "custom_binder", "elastic_quota", "first_plugin", "load_aware", "node_reservation",
     "prebind_service", "queue_order", "toy_gang",
 )  # fmt: skip
-FILES = [file for name in PLUGINS for file in sorted((EXAMPLES / name).glob("*.py"))]
+#: Those that show a plugin and a controller together, in a page of their own.
+WITH_CONTROLLERS = ("sticky_job",)
+FILES = [file for name in (*PLUGINS, *WITH_CONTROLLERS) for file in sorted((EXAMPLES / name).glob("*.py"))]
 
 
 def imports(source: str) -> Iterator[tuple[str, list[str]]]:

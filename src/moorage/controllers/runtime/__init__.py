@@ -16,6 +16,7 @@ running       controllers and a cluster put together
 """
 
 from moorage.controllers.objects.meta import Condition, Managed, ObjectMeta, OwnerReference, condition_of
+from moorage.controllers.objects.pods import Pod
 from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.expectations import Expectations, Freshness
 from moorage.controllers.runtime.informers import Index, Informers, key_of
@@ -64,6 +65,7 @@ __all__ = [
     "NotFound",
     "ObjectMeta",
     "OwnerReference",
+    "Pod",
     "Resource",
     "Writer",
     "condition_of",
