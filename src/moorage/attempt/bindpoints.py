@@ -66,7 +66,10 @@ class BindingPoints:
 
     async def pre_bind(self, steps: Sequence[Step], binding: Binding) -> Status | None:
         """Run these PreBind plugins until one refuses the pod."""
-        started, label = self._world.now(), _ERROR
+        if not steps:
+            self._times.add("PreBind", _SUCCESS, 0.0)
+            return None
+        started, label = self._times.clock(), _ERROR
         try:
             for one in steps:
                 refusal = await self._answer(one, "PreBind", binding)
@@ -76,11 +79,11 @@ class BindingPoints:
             label = _SUCCESS
             return None
         finally:
-            self._times.add("PreBind", label, self._world.now() - started)
+            self._times.add("PreBind", label, self._times.clock() - started)
 
     async def bind(self, binding: Binding) -> Status | None:
         """Have the pod bound: by the first extender that binds pods like it, else by a plugin."""
-        started, label = self._world.now(), _ERROR
+        started, label = self._times.clock(), _ERROR
         try:
             status = await self._bind_by_extender(binding) if binding.placed.runner.extenders else SKIP
             if status is SKIP:
@@ -88,7 +91,7 @@ class BindingPoints:
             label = _SUCCESS if status is None else status.code.label
             return status
         finally:
-            self._times.add("Bind", label, self._world.now() - started)
+            self._times.add("Bind", label, self._times.clock() - started)
 
     async def _bind_by_extender(self, binding: Binding) -> Status | None:
         """SKIP where none of them binds pods like this one, or only some that failed and may be ignored."""
@@ -117,19 +120,19 @@ class BindingPoints:
         """Nothing they do can fail the pod any more."""
         if not self._post_binds:
             return
-        started = self._world.now()
+        started = self._times.clock()
         for one in self._post_binds:
             try:
                 await self._answer(one, "PostBind", binding)
             except PluginError as problem:
                 self._faults.see(problem, f"pod {binding.pod.key} is bound all the same")
-        self._times.add("PostBind", _SUCCESS, self._world.now() - started)
+        self._times.add("PostBind", _SUCCESS, self._times.clock() - started)
 
     async def _answer(self, one: Step, point: str, binding: Binding) -> Status | None:
         """A plugin's answer at a point that may be asynchronous: see `framework.answers.verdict`."""
         placement = binding.placed.placement
         given = placement.state, placement.pod, placement.node_name
-        started, label = self._world.now(), _ERROR
+        started, label = self._times.clock() if binding.is_measured else 0.0, _ERROR
         try:
             try:
                 answer = self._world.run_in_thread(partial(one.method, *given)) if one.in_thread else one.method(*given)
@@ -142,12 +145,12 @@ class BindingPoints:
                     raise
                 except BaseException as problem:
                     raise broken(one.name, point, problem) from problem
-            status = verdict(one.name, one.plugin, point, answer)
+            status = None if answer is None else verdict(one.name, one.plugin, point, answer)
             label = _SUCCESS if status is None else status.code.label
             return status
         finally:
             if binding.is_measured:
-                self._world.observer.called(point, label, one.name, self._world.now() - started)
+                self._world.observer.called(point, label, one.name, self._times.clock() - started)
 
 
 def _steps(profile: Profile, point: str, contract: str) -> list[Step]:

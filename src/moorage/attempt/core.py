@@ -79,6 +79,7 @@ class SchedulerCore:
             wake=wake,
             profiles=[profile.scheduler_name for profile in config.profiles],
         )
+        clock = clock or world.now
         self.engine = make_engine(
             self.cluster.snapshot,
             config,
@@ -88,10 +89,10 @@ class SchedulerCore:
             host=host,
             faults=self.faults,
             observer=world.observer,
-            clock=clock or world.now,
+            clock=clock,
         )
         self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
-        times = {name: PointTimes(profile=name, observer=world.observer) for name in self.profiles}
+        times = {name: PointTimes(profile=name, clock=clock, observer=world.observer) for name in self.profiles}
         self.queue = SchedulingQueue(
             profiles={
                 name: profile_hints(profile, asks=bool(config.extenders), tells_siblings=not groups_rest)

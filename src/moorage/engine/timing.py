@@ -47,10 +47,12 @@ class PointObserver(Protocol):
 class PointTimes:
     """How long the points of one profile take, for an observer who is asked only once where to count each."""
 
-    __slots__ = ("_observer", "_profile", "_tell")
+    __slots__ = ("_observer", "_profile", "_tell", "clock")
 
-    def __init__(self, *, profile: str, observer: PointObserver) -> None:
+    def __init__(self, *, profile: str, clock: Callable[[], float], observer: PointObserver) -> None:
+        """`clock` is what whoever runs the points measures by."""
         self._profile = profile
+        self.clock = clock
         self._observer = observer
         self._tell: dict[tuple[str, str], Callable[[float], None]] = {}
 
@@ -69,7 +71,7 @@ class Timing:
 
     def __init__(self, *, profile: str, clock: Callable[[], float], observer: PointObserver) -> None:
         self._observer = observer
-        self._points = PointTimes(profile=profile, observer=observer)
+        self._points = PointTimes(profile=profile, clock=clock, observer=observer)
         self._cycles = 0
         self.clock = clock
         self._is_on = False

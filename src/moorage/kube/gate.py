@@ -47,6 +47,8 @@ class Gate:
         self._bucket = bucket
         self._free = concurrency
         self._waiting: tuple[deque[asyncio.Future[None]], ...] = tuple(deque() for _ in Lane)
+        #: How many stand in all queues, those that gave up included.
+        self._stand_waiting = 0
         self._refill: asyncio.TimerHandle | None = None
 
     def waiting(self, lane: Lane) -> int:
@@ -57,12 +59,20 @@ class Gate:
         """`async with gate.through(lane):` waits for a turn, and gives it back at the end."""
         return _Passage(self, lane)
 
-    async def enter(self, lane: Lane) -> None:
-        if not any(self._waiting) and self._free > 0 and self._bucket.take() == 0.0:
+    def slip_in(self) -> bool:
+        """Enter where nobody has to wait: most requests do, and need not be a coroutine for it."""
+        if self._free > 0 and not self._stand_waiting and self._bucket.take() == 0.0:
             self._free -= 1
+            return True
+        return False
+
+    async def enter(self, lane: Lane) -> None:
+        """Wait for a turn; `leave` gives it back."""
+        if self.slip_in():
             return
         waiter: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting[lane].append(waiter)
+        self._stand_waiting += 1
         self._admit()
         try:
             await waiter
@@ -72,8 +82,10 @@ class Gate:
             raise
 
     def leave(self) -> None:
+        """Give the turn to whoever is next."""
         self._free += 1
-        self._admit()
+        if self._stand_waiting:
+            self._admit()
 
     def _admit(self) -> None:
         """Let in whom there is room and a token for; come back when the next token is due."""
@@ -84,6 +96,7 @@ class Gate:
                     self._refill = asyncio.get_running_loop().call_later(wait, self._refilled)
                 return
             self._free -= 1
+            self._stand_waiting -= 1
             queue.popleft().set_result(None)
 
     def _first_queue(self) -> deque[asyncio.Future[None]] | None:
@@ -91,6 +104,7 @@ class Gate:
         for queue in self._waiting:
             while queue and queue[0].done():
                 queue.popleft()
+                self._stand_waiting -= 1
             if queue:
                 return queue
         return None

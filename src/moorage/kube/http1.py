@@ -132,7 +132,10 @@ class Connection(asyncio.BufferedProtocol):
         self._limit: int | None = None
         self._interim = 0
         self._received = memoryview(bytearray(_BUFFER))
-        self._heard = False
+        self._loop = asyncio.get_running_loop()
+        self._heard_at = 0.0
+        #: When the answer has to be there, how that is told, and how long nothing may come.
+        self._until, self._deadline, self._silence = inf, inf, inf
         self._timer: asyncio.TimerHandle | None = None
         self.idle_since = 0.0
 
@@ -149,7 +152,7 @@ class Connection(asyncio.BufferedProtocol):
         """Write a request; the future holds its answer, whose body may be `limit` bytes long."""
         assert self._transport is not None
         self._limit, self._interim = limit, 0
-        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        waiter = self._waiter = self._loop.create_future()
         self._transport.write(request)
         return waiter
 
@@ -162,26 +165,31 @@ class Connection(asyncio.BufferedProtocol):
 
         Whoever waits for the answer is told, and the connection is of no more use.
         """
-        loop = asyncio.get_running_loop()
-        now = loop.time()
-        self._heard = False
-        self._timer = loop.call_at(min(until, now + silence), self._check, until, deadline, silence)
+        self._until, self._deadline, self._silence = until, deadline, silence
+        self._heard_at = self._loop.time()
+        self._look_at(min(until, self._heard_at + silence))
 
-    def _check(self, until: float, deadline: float, silence: float) -> None:
-        if asyncio.get_running_loop().time() >= until:
-            self._fail(DeadlineExceeded(f"no answer within {deadline:g} s"))
+    def _look_at(self, moment: float) -> None:
+        """A timer that goes off too early costs less than one for each request: it looks, and is set anew."""
+        if self._timer is not None:
+            if self._timer.when() <= moment:
+                return
+            self._timer.cancel()
+        self._timer = self._loop.call_at(moment, self._look)
+
+    def _look(self) -> None:
+        self._timer = None
+        if self._waiter is None:
+            return
+        now = self._loop.time()
+        if now >= self._until:
+            self._fail(DeadlineExceeded(f"no answer within {self._deadline:g} s"))
             self.close()
-        elif not self._heard:
-            self._fail(Silence(f"the server has been silent for {silence:g} s"))
+        elif now >= self._heard_at + self._silence:
+            self._fail(Silence(f"the server has been silent for {self._silence:g} s"))
             self.close()
         else:
-            self.listen(until, deadline, silence)
-
-    def stop_listening(self) -> None:
-        """The answer is there, or nobody wants it any more."""
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+            self._look_at(min(self._until, self._heard_at + self._silence))
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         # uvloop's transports do what asyncio's do without being their subclasses.
@@ -197,7 +205,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Take what was received."""
-        self._heard = True
+        self._heard_at = self._loop.time()
         if self._waiter is None:
             # Nothing was asked: the server is saying goodbye (408 on an idle connection), or is confused.
             self.close()
@@ -247,6 +255,9 @@ class Connection(asyncio.BufferedProtocol):
             waiter.set_result(answer)
 
     def connection_lost(self, error: Exception | None) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
         if self._body is not None and self._body.ends_with_connection and error is None:
             self._deliver(self._body)
         else:
@@ -313,7 +324,6 @@ class Pool:
             self._distrust(loop.time() - self._silence)
             raise
         finally:
-            connection.stop_listening()
             self._release(connection)
 
     async def close(self) -> None:

@@ -251,19 +251,23 @@ class Lanes:
         query: Query | None = None,
         deadline: float | None = None,
     ) -> bytes:
-        async with self.gate.through(lane):
+        if not self.gate.slip_in():
+            await self.gate.enter(lane)
+        try:
             if not self.may_act():
                 raise Fenced(f"{method} {path} was not sent: this process may no longer act")
             return await self._client.request(
                 method, path, body=body, query=query, content_type=content_type, deadline=deadline
             )
+        finally:
+            self.gate.leave()
 
     async def _persist(
         self, attempt: Callable[[bool], Awaitable[_Result]], retry: RetryPolicy | None, *, uncertain: bool = False
     ) -> _Result:
         """Try, and try again while the policy allows. `attempt` is told whether an earlier try may have worked."""
         policy = retry or self._retry
-        backoff = Backoff(policy.first_delay, policy.longest_delay)
+        backoff: Backoff | None = None
         for left in reversed(range(policy.attempts)):
             try:
                 return await attempt(uncertain)
@@ -271,5 +275,6 @@ class Lanes:
                 if not policy.retries(error) or not left:
                     raise
                 uncertain = uncertain or isinstance(error, AnswerLost | ServerError)
+                backoff = backoff or Backoff(policy.first_delay, policy.longest_delay)
                 await asyncio.sleep(backoff.next(error.retry_after if isinstance(error, StatusError) else None))
         raise AssertionError("a retry policy allows at least one attempt")

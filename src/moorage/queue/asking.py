@@ -72,6 +72,8 @@ class Asking:
     ) -> None:
         """An event that concerns these plugins."""
         self.number += 1
+        if not len(self._waiting):
+            return
         concerned = [(holder, priorities) for holder in holders if (priorities := self._waiting.priorities(holder))]
         if not concerned:
             return
