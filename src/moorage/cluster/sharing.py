@@ -15,6 +15,17 @@ _encode = msgspec.msgpack.Encoder().encode
 #: Once so many different parts are known the older half is forgotten: sharing saves memory, it must not take it.
 _LIMIT: Final = 20_000
 
+#: What pods of one template have in common.
+_SPEC_PARTS: Final = (
+    "containers",
+    "init_containers",
+    "volumes",
+    "node_selector",
+    "tolerations",
+    "affinity",
+    "topology_spread_constraints",
+)
+
 #: The conditions that scheduling reads: its own verdict, and whether the pod was told to make room.
 _READ_CONDITIONS: Final = frozenset(("PodScheduled", "DisruptionTarget"))
 
@@ -24,13 +35,14 @@ class PodSharing:
 
     def __init__(self) -> None:
         self._known: dict[bytes, Any] = {}
+        self._namespaces: dict[str, str] = {}
 
     def __call__(self, pod: Pod) -> Pod:
         """The same pod to every plugin, sharing what it can with others."""
         meta = pod.metadata
         metadata = replace(
             meta,
-            namespace=self._share(meta.namespace),
+            namespace=self._namespaces.setdefault(meta.namespace, meta.namespace),
             labels=self._share(meta.labels),
             annotations=self._share(meta.annotations),
             owner_references=self._share(meta.owner_references),
@@ -38,16 +50,22 @@ class PodSharing:
         return replace(pod, metadata=metadata, spec=self._spec(pod.spec), status=self._status(pod.status))
 
     def _spec(self, spec: PodSpec) -> PodSpec:
-        return replace(
-            spec,
-            containers=self._share(spec.containers),
-            init_containers=self._share(spec.init_containers),
-            volumes=self._share(_sources(spec.volumes)),
-            node_selector=self._share(spec.node_selector),
-            tolerations=self._share(spec.tolerations),
-            affinity=self._share(spec.affinity),
-            topology_spread_constraints=self._share(spec.topology_spread_constraints),
+        """Replicas have all of it in common: it is looked up as a whole, and in parts only where it is new."""
+        whole = (
+            spec.containers,
+            spec.init_containers,
+            _sources(spec.volumes),
+            spec.node_selector,
+            spec.tolerations,
+            spec.affinity,
+            spec.topology_spread_constraints,
         )
+        key = _encode(whole)
+        parts = self._known.get(key)
+        if parts is None:
+            parts = {name: self._share(part) for name, part in zip(_SPEC_PARTS, whole, strict=True)}
+            self._remember(key, parts)
+        return replace(spec, **parts)
 
     def _status(self, status: PodStatus) -> PodStatus:
         if not status.conditions and not status.container_statuses:
@@ -65,10 +83,14 @@ class PodSharing:
         key = _encode(part)
         known = self._known.get(key)
         if known is None:
-            if len(self._known) >= _LIMIT:
-                self._known = dict(list(self._known.items())[_LIMIT // 2 :])
-            known = self._known[key] = part
+            self._remember(key, part)
+            known = part
         return known
+
+    def _remember(self, key: bytes, part: Any) -> None:
+        if len(self._known) >= _LIMIT:
+            self._known = dict(list(self._known.items())[_LIMIT // 2 :])
+        self._known[key] = part
 
 
 def _sources(volumes: tuple[Volume, ...]) -> tuple[Volume, ...]:

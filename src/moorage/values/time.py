@@ -31,4 +31,5 @@ def format_time(seconds: float) -> str:
 
 def format_micro_time(seconds: float) -> str:
     """The same with microseconds: `MicroTime`, of leases and events."""
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
+    # Without strftime, which takes three times as long: every event has one.
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None).isoformat(timespec="microseconds") + "Z"
