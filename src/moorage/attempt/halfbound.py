@@ -33,7 +33,11 @@ RETRY: Final = 1.0
 """Seconds between two attempts at the missing members without anything that could help, until people are told."""
 
 STEP: Final = 0.25
-"""Seconds between two attempts where something has happened that may help, or where time may."""
+"""Seconds between two attempts, at least, where something has happened that may help, or where time may."""
+
+PART: Final = 0.01
+LONGEST: Final = 10.0
+"""Where only time may help: this part of the time for which it has not, and seconds between two attempts at most."""
 
 LONGER_AFTER: Final = 60.0
 """Seconds without progress after which a look is taken only every `RETRY`."""
@@ -132,7 +136,9 @@ class HalfBoundGangs:
         waited = now - part.tried
         if found[0] is Place.UNSCHEDULABLE:
             return not part.is_told and waited >= RETRY
-        return waited >= STEP or (helped and not part.is_told)
+        if found[1].rejecting_plugins:
+            return waited >= STEP or (helped and not part.is_told)
+        return waited >= min(max(STEP, PART * (now - part.since)), LONGEST)
 
     # ------------------------------------------------------------------------------------------------- what is found
 
