@@ -14,6 +14,9 @@ ifdef VERSION
 export MOORAGE_CONTROL_PLANE_VERSION := $(VERSION)
 endif
 
+# A run of the tests starts hundreds of processes: what one has compiled the others need not compile again.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help setup demo test check format bench control-plane test-cluster test-scaffold clean
 
 help: ## Show this list
