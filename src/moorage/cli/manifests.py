@@ -9,6 +9,7 @@ from moorage.cli.options import GatesOption, PluginOption, VersionOption, make_f
 from moorage.cli.refusing import in_one_line
 
 if TYPE_CHECKING:
+    from moorage.framework.registry import Registry
     from moorage.live.manifests import Deployment
 
 
@@ -60,12 +61,30 @@ def manifests(
         if extender:
             _print_extender(config, plugin or [], deployment)
             return
-        before, after = companions(parse_config(document, known=registry.known, features=features), deployment)
+        parsed = parse_config(document, known=registry.known, features=features)
+        before, after = companions(parsed, deployment)
         made = [*before, *make_manifests(document, registry, deployment), *after]
-    for reference in plugin or ():
-        if not reference.rpartition(":")[0].endswith(".py"):
-            typer.echo(f"note: the image {image} must have the package of {reference} installed", err=True)
+    enabled = {name for profile in parsed.profiles for name in profile.plugins.names}
+    for package, whose in _packages(plugin or [], enabled, registry).items():
+        typer.echo(f"note: the image {image} must have {package} installed, for {whose}", err=True)
     typer.echo("---\n".join(yaml.dump(one) for one in made), nl=False)
+
+
+def _packages(references: list[str], enabled: set[str], registry: "Registry") -> dict[str, str]:
+    """The packages that the plugins need beside Moorage, each with one that needs it."""
+    from moorage.framework.loading import packages_of
+
+    found: dict[str, str] = {}
+    for reference in references:
+        file = reference.rpartition(":")[0]
+        needed = packages_of(Path(file)) if file.endswith(".py") else [file.partition(".")[0]]
+        for package in needed:
+            found.setdefault(package, reference)
+    for name, declaration in registry.declarations.items():
+        package = declaration.factory.__module__.partition(".")[0]
+        if name in enabled and package != "moorage" and not package.startswith("moorage_plugin_"):
+            found.setdefault(package, f"plugin {name}")
+    return found
 
 
 def _print_extender(config: Path | None, plugins: list[str], deployment: "Deployment") -> None:

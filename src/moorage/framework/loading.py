@@ -9,6 +9,7 @@ import re
 import sys
 import sysconfig
 import traceback
+from importlib.metadata import packages_distributions, requires
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -69,6 +70,25 @@ A_FILE_STANDS_ALONE: Final = "a plugin in a file stands alone: make a package of
 
 def neighbours(path: Path) -> list[str]:
     """The modules that a file imports and that stand beside it: they are not where modules are looked for."""
+    return [name for name in _imported(path) if _is_beside(path, name)]
+
+
+def packages_of(path: Path) -> list[str]:
+    """The packages that a file imports and that do not come with Python or with Moorage."""
+    brought = {_plain(re.split(r"[^\w.-]", one)[0]) for one in requires("moorage") or () if "extra ==" not in one}
+    found = packages_distributions()
+    return [
+        name
+        for name in _imported(path)
+        if name not in sys.stdlib_module_names
+        and name != "moorage"
+        and not _is_beside(path, name)
+        and not brought & {_plain(one) for one in found.get(name, ())}
+    ]
+
+
+def _imported(path: Path) -> list[str]:
+    """The topmost packages of what a file imports."""
     try:
         tree = ast.parse(path.read_bytes())
     except (OSError, SyntaxError, ValueError):
@@ -76,8 +96,15 @@ def neighbours(path: Path) -> list[str]:
     imports = [one for one in ast.walk(tree) if isinstance(one, ast.Import | ast.ImportFrom)]
     names = [alias.name for one in imports if isinstance(one, ast.Import) for alias in one.names]
     names += [one.module for one in imports if isinstance(one, ast.ImportFrom) and one.module and not one.level]
-    beside = [name.partition(".")[0] for name in names]
-    return [name for name in beside if (path.parent / f"{name}.py").is_file() or (path.parent / name).is_dir()]
+    return list(dict.fromkeys(name.partition(".")[0] for name in names))
+
+
+def _is_beside(path: Path, name: str) -> bool:
+    return (path.parent / f"{name}.py").is_file() or (path.parent / name).is_dir()
+
+
+def _plain(distribution: str) -> str:
+    return re.sub(r"[-_.]+", "-", distribution).lower()
 
 
 def _load_module(name: str) -> ModuleType:

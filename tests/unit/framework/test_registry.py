@@ -14,7 +14,7 @@ from moorage.errors import InputError
 from moorage.framework import Resource, on
 from moorage.framework import registry as registry_module
 from moorage.framework.handle import Handle
-from moorage.framework.loading import neighbours
+from moorage.framework.loading import neighbours, packages_of
 from moorage.framework.registrations import kinds_written
 from moorage.framework.registry import Registry, load_class, plugin_name, served_points
 from moorage.objects import Pod
@@ -455,3 +455,12 @@ def test_a_file_that_needs_its_neighbour_says_what_to_do(tmp_path: Path) -> None
         InputError, match=r"No module named 'tides' \(at .*mine\.py:3\); a plugin in a file stands alone"
     ):
         load_class(f"{path}:Mine")
+
+
+def test_the_packages_that_a_file_needs_beside_what_is_there(tmp_path: Path) -> None:
+    (tmp_path / "tides.py").write_text("")
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "import os, numpy, yaml, moorage\nimport tides\nfrom moorage.framework import on\nfrom harbor.quays import q\n"
+    )
+    assert packages_of(path) == ["harbor"]

@@ -1,16 +1,20 @@
 """Manifests: what deploy/ holds is what the command prints, and rights follow the configuration."""
 
 import re
+from importlib.metadata import EntryPoint, EntryPoints
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
+from typer.testing import CliRunner
 
+from moorage.cli.main import app
 from moorage.config import features_of
 from moorage.config.gates import DEFAULT_VERSION, VERSIONS
 from moorage.engine.engine import default_registry
 from moorage.errors import InputError
+from moorage.framework import registry as registry_module
 from moorage.live.manifests import Deployment, default_document, manifests
 
 BASE = Path(__file__).parents[3] / "deploy" / "base"
@@ -119,3 +123,20 @@ def test_a_plugin_file_that_imports_its_neighbour_would_not_start(tmp_path: Path
         InputError, match=r"tide\.py:Tide: imports moon, which would not be shipped: a plugin in a file"
     ):
         made(plugins=(f"{tmp_path}/tide.py:Tide",))
+
+
+def test_what_the_image_has_to_hold_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The package of a plugin that an entry point offers, where it is enabled; and what a file imports."""
+    (tmp_path / "harbors.py").write_text(PLUGIN.format(name="Quay"))
+    (tmp_path / "tide.py").write_text("import hypothesis\n" + PLUGIN.format(name="Tide"))
+    monkeypatch.syspath_prepend(tmp_path)
+    entries = EntryPoints([EntryPoint("Quay", "harbors:Quay", registry_module.ENTRY_POINT_GROUP)])
+    monkeypatch.setattr(registry_module, "entry_points", lambda *, group: entries.select(group=group))
+    config = tmp_path / "scheduler.yaml"
+    config.write_text(yaml.dump(profile("mine", multiPoint={"enabled": [{"name": "Quay"}]})))
+    command = ["manifests", "--plugin", f"{tmp_path}/tide.py:Tide"]
+    assert CliRunner().invoke(app, command).stderr.splitlines() == [
+        f"note: the image moorage:latest must have hypothesis installed, for {tmp_path}/tide.py:Tide"
+    ]
+    told = CliRunner().invoke(app, ["manifests", "--config", str(config)])
+    assert told.stderr.splitlines() == ["note: the image moorage:latest must have harbors installed, for plugin Quay"]
