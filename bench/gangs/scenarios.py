@@ -11,7 +11,7 @@ from tests.cluster.gangs.places import Place
 PATIENCE = 60.0
 """Seconds after which it is given up that something comes to be."""
 
-WAITING = 40.0
+WAITING = 75.0
 """Seconds for which a gang that cannot fit is watched."""
 
 

@@ -32,7 +32,7 @@ TELL_AFTER: Final = 4.0
 RETRY: Final = 1.0
 """Seconds between two attempts at the missing members without anything that could help, until people are told."""
 
-STEP: Final = 0.25
+STEP: Final = 0.1
 """Seconds between two attempts, at least, where something has happened that may help, or where time may."""
 
 PART: Final = 0.01

@@ -248,11 +248,12 @@ class Place:
         self._process = Process(self.contestant.name, command, self._home / f"scheduler-{self._port}.log")
         while True:
             try:
-                if "ok" in self._ask("/readyz"):
+                # In a thread: a scheduler that starts may keep others waiting who are played beside it.
+                if "ok" in await asyncio.to_thread(self._ask, "/readyz"):
                     break
             except OSError:
                 await asyncio.sleep(0.1)
-        self.begin()
+        await asyncio.to_thread(self.begin)
 
     def kill(self) -> None:
         """kill -9."""
