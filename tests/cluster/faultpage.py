@@ -13,15 +13,16 @@ HEADINGS: Final = (OF_PODS, OF_GROUPS, OF_LIFE)
 HEAD: Final = """\
 # What a plugin may do wrong, and what comes of it
 
-Nothing a plugin does ends the process, loses a pod or spins. The table is written by a test that does all of it, to the
+Nothing a plugin does ends the process, loses a pod or spins. The tables are written by tests that do all of it, to the
 embedded API server and to a real one, with other pods bound meanwhile; no pod was tried more than 12 times in 5 s.
+Members of a group share its fate.
 
 * **fails**: that attempt of that pod fails. Condition and event name the plugin, the point, and the file and line; the
   log has a traceback, once for each plugin, point and line. The pod is tried again after 1 s, 2 s, 4 s and so on.
   (A score out of range is told in kube-scheduler's words, which know no line.)
 * **kept out**: the pod stays out of the queue, as if the gate were closed, until one of the plugin's events.
-* **bound**: the log tells of it, and the pod goes its way. At QueueSort it stands behind all others in order of
-  priority and time; a queueing hint that fails in any way counts as QUEUE.
+* **bound**: the log tells of it, and the pod goes its way. At QueueSort (`less`, too) it stands behind all others in
+  order of priority and time; a queueing hint that fails in any way counts as QUEUE.
 * **no help**: a dry run of preemption that breaks makes its node one that does not help; what the pod is told says
   who broke, and where.
 * **undone**: what the attempt took is given back by all other plugins, and the pod is tried again.
@@ -29,7 +30,7 @@ embedded API server and to a real one, with other pods bound meanwhile; no pod w
   5 s of it the log names plugin, method, pod and line, and `moorage_event_loop_blocks_total` counts it; then all goes
   on. PreBind, Bind and PostBind may be declared to run in a worker thread: `worker_thread = ("pre_bind",)`.
 * **refused**: the process does not start: exit status 2, and one line that names the plugin, the file and the line.
-* **told**: it has ended and is not begun again, and `/readyz` says so; the log has the line. Of `stop` the log alone.
+* **told**: it has ended and is not begun again, and `/readyz` says so; the log has the line. Of `stop`, only the log.
 * **late**: the process starts that much later.
 * **-**: cannot be told from a right answer, or is one.
 
