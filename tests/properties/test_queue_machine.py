@@ -55,6 +55,8 @@ class Modelled:
     pending: set[str] = field(default_factory=set)
     flushed: float = 0.0
     missed: list[Happening] = field(default_factory=list)
+    #: When an idle scheduler last took it out of back-off: not twice at one moment.
+    taken_early: float = -math.inf
     record: QueuedPod | None = None
 
     @property
@@ -239,7 +241,11 @@ class QueueMachine(RuleBasedStateMachine):
     @rule()
     def pop(self) -> None:
         active = [pod for pod in self.queued.values() if pod.place is Place.ACTIVE]
-        early = [pod for pod in self.queued.values() if pod.place is Place.BACKOFF and pod.rejectors]
+        early = [
+            pod
+            for pod in self.queued.values()
+            if pod.place is Place.BACKOFF and pod.rejectors and pod.taken_early != self.time
+        ]
         assert self.queue.has_ready == bool(active or early)
         popped = self.queue.pop()
         if popped is None:
@@ -253,6 +259,7 @@ class QueueMachine(RuleBasedStateMachine):
         else:
             assert pod in early
             assert (pod.expiry, pod.rank) == min((other.expiry, other.rank) for other in early)
+            pod.taken_early = self.time
         self.take_off(popped)
 
     @rule(name=st.sampled_from(NAMES))

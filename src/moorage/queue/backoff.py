@@ -69,23 +69,23 @@ class BackoffQueue:
         return self._rejected.remove(key) or self._broken.remove(key)
 
     def pop_rejected(self) -> QueuedEntity | None:
-        """Take the rejected pod whose back-off ends first, even if it has not ended; None where there is none.
-
-        Nobody is taken so twice at one moment: kube-scheduler's attempts take time, and what wakes a pod by failing
-        again is not tried for ever while time stands still.
-        """
-        now, passed = self._now(), []
-        while (queued := self._rejected.pop()) is not None and queued.taken_early_at == now:
-            passed.append(queued)
-        for one in passed:
-            self._rejected.push(one)
+        """Take `peek_rejected`."""
+        queued = self.peek_rejected()
         if queued is not None:
-            queued.taken_early_at = now
+            self._rejected.remove(queued.key)
+            queued.taken_early_at = self._now()
         return queued
 
     def peek_rejected(self) -> QueuedEntity | None:
-        """The rejected pod whose back-off ends first."""
-        return self._rejected.peek()
+        """The rejected pod that an idle scheduler tries next, even if its back-off has not ended: the first by that.
+
+        Nobody is taken so twice at one moment. kube-scheduler's attempts take time, and over virtual time one that
+        wakes its own pod by failing would be made for ever.
+        """
+        first = self._rejected.peek()
+        if first is None or first.taken_early_at != (now := self._now()):
+            return first
+        return next((queued for queued in self._rejected if queued.taken_early_at != now), None)
 
     def pop_completed(self) -> QueuedEntity | None:
         """Take a pod whose back-off is over: rejected ones first, in the order they may be tried."""
@@ -98,7 +98,7 @@ class BackoffQueue:
     @property
     def has_rejected(self) -> bool:
         """Whether an idle scheduler would find a pod here."""
-        return len(self._rejected) > 0
+        return self.peek_rejected() is not None
 
     def next_completion(self) -> float | None:
         """The first full second at which some pod's back-off is over. None when no pod is here."""
