@@ -7,6 +7,7 @@ from random import Random
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties.changing import ChangingCluster
 
 from moorage.columns import NodeInfo, PodInfo, Snapshot
 from moorage.config import InterPodAffinityArgs
@@ -82,45 +83,30 @@ def some_node(rnd: Random, name: str) -> Node:
     return Node(ObjectMeta(name, labels={key: value for key, value in labels.items() if rnd.random() < 0.9}))
 
 
-class World:
-    """A cluster that changes."""
+class World(ChangingCluster):
+    """With namespaces whose labels change, too."""
 
     def __init__(self, rnd: Random) -> None:
-        self.rnd = rnd
-        self.snapshot = Snapshot()
-        self.placed: list[tuple[PodInfo, str]] = []
-        self._names = (f"p{number}" for number in range(10_000))
+        super().__init__(rnd, some_node, some_pod, most=6)
         for name in NAMESPACES[: rnd.randint(2, 3)]:
             self.label_namespace(name)
-        for index in range(rnd.randint(1, 5)):
-            self.snapshot.add(some_node(rnd, f"n{index}"))
-        for _ in range(rnd.randint(0, 8)):
-            self.place()
+        self.fill(nodes=rnd.randint(1, 5), pods=rnd.randint(0, 8))
 
     def label_namespace(self, name: str) -> None:
         self.snapshot.add(Namespace(ObjectMeta(name, labels={"team": self.rnd.choice("xy")})))
-
-    def newcomer(self) -> PodInfo:
-        return self.snapshot.info(some_pod(self.rnd, next(self._names)))
-
-    def place(self) -> None:
-        name = f"n{self.rnd.randrange(6)}"  # also on nodes that are not there
-        info = self.snapshot.info(some_pod(self.rnd, next(self._names), name))
-        self.snapshot.nodes.add_pod(info, name)
-        self.placed.append((info, name))
 
     def change(self) -> None:
         roll = self.rnd.random()
         if roll < 0.35:
             self.place()
         elif roll < 0.7 and self.placed:
-            self.snapshot.nodes.remove_pod(*self.placed.pop(self.rnd.randrange(len(self.placed))))
+            self.take_away()
         elif roll < 0.85:
-            self.snapshot.add(some_node(self.rnd, f"n{self.rnd.randrange(6)}"))
+            self.set_node()
         elif roll < 0.93:
             self.label_namespace(self.rnd.choice(NAMESPACES))
-        elif len(self.snapshot.nodes) > 1:
-            self.snapshot.nodes.remove_node(self.rnd.choice(list(self.snapshot.nodes)).name)
+        else:
+            self.remove_node()
 
 
 # ----------------------------------------------------------------------------------------------------------- the model

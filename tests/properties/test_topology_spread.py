@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.properties.changing import ChangingCluster
 
 from moorage.columns import NodeInfo, PodInfo, Snapshot
 from moorage.config import PodTopologySpreadArgs
@@ -101,41 +102,26 @@ def some_pod(rnd: Random, name: str, node: str = "") -> Pod:
     return Pod(meta, spec)
 
 
-class World:
-    """A cluster that changes."""
+class World(ChangingCluster):
+    """With a service and a replica set, perhaps, that default constraints go by."""
 
     def __init__(self, rnd: Random) -> None:
-        self.rnd = rnd
-        self.snapshot = Snapshot()
-        self.placed: list[tuple[PodInfo, str]] = []
-        self._names = (f"p{number}" for number in range(10_000))
-        for index in range(rnd.randint(1, 6)):
-            self.snapshot.add(some_node(rnd, f"n{index}"))
-        for _ in range(rnd.randint(0, 12)):
-            self.place()
+        super().__init__(rnd, some_node, some_pod, most=7)
+        self.fill(nodes=rnd.randint(1, 6), pods=rnd.randint(0, 12))
         if rnd.random() < 0.7:
             self.snapshot.add(Service(ObjectMeta("svc", "one"), ServiceSpec({"app": "x"})))
             self.snapshot.add(ReplicaSet(ObjectMeta("set", "one"), SelectorSpec(some_selector(rnd))))
-
-    def newcomer(self) -> PodInfo:
-        return self.snapshot.info(some_pod(self.rnd, next(self._names)))
-
-    def place(self) -> None:
-        name = f"n{self.rnd.randrange(7)}"  # also on nodes that are not there
-        info = self.snapshot.info(some_pod(self.rnd, next(self._names), name))
-        self.snapshot.nodes.add_pod(info, name)
-        self.placed.append((info, name))
 
     def change(self) -> None:
         roll = self.rnd.random()
         if roll < 0.4:
             self.place()
         elif roll < 0.7 and self.placed:
-            self.snapshot.nodes.remove_pod(*self.placed.pop(self.rnd.randrange(len(self.placed))))
+            self.take_away()
         elif roll < 0.9:
-            self.snapshot.add(some_node(self.rnd, f"n{self.rnd.randrange(7)}"))
-        elif len(self.snapshot.nodes) > 1:
-            self.snapshot.nodes.remove_node(self.rnd.choice(list(self.snapshot.nodes)).name)
+            self.set_node()
+        else:
+            self.remove_node()
 
 
 # ----------------------------------------------------------------------------------------------------------- the model
