@@ -11,6 +11,9 @@ from tests.cluster.gangs.places import Contestant, Ground
 
 from bench.gangs.scenarios import Outcome, Scenario
 
+APART = 2.0
+"""Seconds between the beginnings of plays beside each other, scheduler by scheduler."""
+
 #: What came of every play, by the names of scenario and contestant.
 Played = dict[tuple[str, str], list[Outcome]]
 
@@ -50,11 +53,14 @@ async def _round_or_again(ground: Ground, pairs: Sequence[tuple[Scenario, Contes
 
 async def _round(ground: Ground, pairs: Sequence[tuple[Scenario, Contestant]], turn: int) -> list[Outcome]:
     """One play each, which begin when all API servers are there; none of these ends before all plays have."""
+    names = list(dict.fromkeys(one.name for _, one in pairs))
     ready, over = asyncio.Barrier(len(pairs)), asyncio.Barrier(len(pairs))
 
     async def one(scenario: Scenario, contestant: Contestant) -> Outcome:
         async with ground.place(contestant) as place:
             await ready.wait()
+            # What one of them does in a burst, binds above all, is not to fall together with the others'.
+            await asyncio.sleep(APART * names.index(contestant.name))
             outcome = await scenario.plays[turn % len(scenario.plays)](place)
             await over.wait()
         return outcome
