@@ -75,7 +75,7 @@ def _rate(outcomes: Sequence[Outcome]) -> str:
     if any(one.seconds is None for one in outcomes):
         return "never"
     rate = statistics.median(one.pods / one.seconds for one in outcomes if one.seconds)
-    cpu = statistics.median(one.cpu / one.pods for one in outcomes)
+    cpu = statistics.median(one.cpu_a_pod for one in outcomes)
     return f"{rate:,.0f}, {cpu * 1e6:,.0f} us"
 
 

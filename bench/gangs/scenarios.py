@@ -30,6 +30,8 @@ class Outcome:
     is_told: bool = False
     bound: int = 0
     pods: int = 0
+    #: CPU seconds for each pod that was bound while CPU was counted: a scheduler may begin before it says it is ready.
+    cpu_a_pod: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -224,8 +226,9 @@ async def _throughput(place: Place, gangs: list[tuple[str, int]]) -> Outcome:
         return _outcome(place, None, f"{len(watcher.bound_at)} of {total} bound")
     times = watcher.bound_at.values()
     took = max(times) - min(times)
-    said = f"{total / took:,.0f} pods/s, {place.cpu() / total * 1e6:,.0f} us of CPU a pod"
-    return replace(_outcome(place, took, said), pods=total)
+    each = place.cpu() / max(1, sum(bound > place.begun for bound in times))
+    said = f"{total / took:,.0f} pods/s, {each * 1e6:,.0f} us of CPU a pod"
+    return replace(_outcome(place, took, said), pods=total, cpu_a_pod=each)
 
 
 def _outcome(place: Place, seconds: float | None, said: str, *, left_alone: int | None = None) -> Outcome:

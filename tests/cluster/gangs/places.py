@@ -133,6 +133,8 @@ class Place:
         self._port = 0
         self._process: Process | None = None
         self._earlier: list[Process] = []
+        #: When it began to be counted.
+        self.begun = 0.0
         self._cpu_before = 0.0
         self._attempts_before = 0.0
 
@@ -288,6 +290,7 @@ class Place:
 
     def begin(self) -> None:
         """Count CPU and attempts from here."""
+        self.begun = time.monotonic()
         self._cpu_before = self._cpu_now()
         self._attempts_before = self._attempts()
 
