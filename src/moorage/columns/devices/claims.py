@@ -148,7 +148,9 @@ class Claims:
             self._changed(before)
         if now and not (was and same):
             self._settled.add(claim)
-            self._changed(claim)
+            flying = self._in_flight.get(claim.metadata.uid)
+            if flying is None or not _hold_alike(flying.claim, claim):
+                self._changed(claim)
 
     # Reading.
 
@@ -195,7 +197,9 @@ class Claims:
             self._changed(now.claim)
         elif before is not None and now is None:
             self._pending.remove(before.claim)
-            self._changed(before.claim)
+            landed = self._latest.get(before.claim.key)
+            if landed is None or landed.metadata.uid != uid or not _hold_alike(landed, before.claim):
+                self._changed(before.claim)
 
     def _drop(self, key: str) -> None:
         latest = self._latest.pop(key, None)
@@ -250,6 +254,14 @@ class Claims:
         if not settled or not pending:
             return settled or pending or {}
         return {name: settled.get(name, 0) + pending.get(name, 0) for name in settled.keys() | pending.keys()}
+
+
+def _hold_alike(one: ResourceClaim, other: ResourceClaim) -> bool:
+    """Whether two versions of a claim hold the same devices, each wholly: shares count on both sides."""
+    held = [(device, result.share_id) for result, device in _held(one)]
+    return held == [(device, result.share_id) for result, device in _held(other)] and all(
+        share is None for _, share in held
+    )
 
 
 def _version(claim: ResourceClaim) -> int:
