@@ -36,7 +36,7 @@ def main() -> None:
     Console(width=200).print(overview(ground, contestants, scenarios, played))
     print("\n".join(table(played)))
     if chosen.write is not None:
-        write(chosen.write, played)
+        write(chosen.write, played, chosen.repeats)
 
 
 if __name__ == "__main__":

@@ -10,8 +10,17 @@ from typing import Final
 from bench.gangs.playing import Played
 from bench.gangs.scenarios import WAITING, Outcome
 
+HEADING: Final = "## Beside others"
 MARK: Final = "| scenario | |"
-"""How the table begins on the page."""
+"""How its part of the page begins, and the table in it."""
+
+INTRODUCTION: Final = """\
+`python -m bench.gangs real`: Kubernetes 1.37.1 on one machine of two cores; every scheduler on an API server of its
+own, without limits of clients (200 requests a second before it is killed). Moorage by label and by Kubernetes' API,
+kube-scheduler 1.37.1 with its gate, and scheduler-plugins' coscheduling 0.34.7. One run, medians of {repeats}; what
+mostly waits was played beside each other, what works one after the other. "never": not within 30 s, in the row of the
+small gangs not within 70 s.
+"""
 
 COLUMNS: Final = ("moorage-crd", "moorage-native", "coscheduling", "kube-scheduler")
 
@@ -39,12 +48,14 @@ def table(played: Played) -> list[str]:
     return lines
 
 
-def write(page: Path, played: Played) -> None:
-    """Put the table in the place of the one that is on the page."""
+def write(page: Path, played: Played, repeats: int) -> None:
+    """Put the table in the place of the one that is on the page, with what is said before it."""
     lines = page.read_text().splitlines()
-    start = next(number for number, line in enumerate(lines) if line.startswith(MARK))
-    end = next(number for number in range(start, len(lines)) if not lines[number].startswith("|"))
-    page.write_text("\n".join([*lines[:start], *table(played), *lines[end:]]) + "\n")
+    start = lines.index(HEADING)
+    first = next(number for number in range(start, len(lines)) if lines[number].startswith(MARK))
+    end = next(number for number in range(first, len(lines)) if not lines[number].startswith("|"))
+    made = [HEADING, "", *INTRODUCTION.format(repeats=repeats).splitlines(), "", *table(played)]
+    page.write_text("\n".join([*lines[:start], *made, *lines[end:]]) + "\n")
 
 
 def _seconds(outcomes: Sequence[Outcome]) -> str:

@@ -113,7 +113,8 @@ async def one_short(place: Place) -> Outcome:
 async def killed(place: Place) -> Outcome:
     """kill -9 in the middle of 300 binds, some of the freed room taken by others; then started again."""
     await place.nodes(30, cpu=10)
-    await place.start(qps=500)
+    # So that there is a middle of them: else they are all out in no time.
+    await place.start(qps=200, burst=20)
     making = asyncio.create_task(place.gang("torn", 300))
     gangs = place.watcher.gangs
     await place.watcher.until(lambda: "torn" in gangs and len(gangs["torn"].bound) >= 30, PATIENCE)

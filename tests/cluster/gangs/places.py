@@ -88,15 +88,15 @@ class Contestant:
         metadata = {"name": name, "namespace": NAMESPACE, "labels": labels}
         return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
 
-    def configuration(self, kubeconfig: Path, *, elect: bool = False, qps: int = 5000) -> Json:
-        """Its KubeSchedulerConfiguration."""
+    def configuration(self, kubeconfig: Path, *, elect: bool = False, qps: int = 5000, burst: int = 0) -> Json:
+        """Its KubeSchedulerConfiguration; `burst` is as many as `qps` where it is not given."""
         plugins = {} if self.is_native else _COSCHEDULING_PLUGINS
         lease = {"leaseDuration": "3s", "renewDeadline": "2s", "retryPeriod": "500ms"}
         return {
             "apiVersion": "kubescheduler.config.k8s.io/v1",
             "kind": "KubeSchedulerConfiguration",
             "leaderElection": {"leaderElect": elect, **(lease if elect else {})},
-            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": qps, "burst": qps},
+            "clientConnection": {"kubeconfig": str(kubeconfig), "qps": qps, "burst": burst or qps},
             "profiles": [{"schedulerName": "default-scheduler", "plugins": plugins}],
         }
 
@@ -227,7 +227,7 @@ class Place:
 
     # The scheduler.
 
-    async def start(self, *, may_fail: bool = False, elect: bool = False, qps: int = 5000) -> None:
+    async def start(self, *, may_fail: bool = False, elect: bool = False, qps: int = 5000, burst: int = 0) -> None:
         """Start a scheduler and wait until it is ready. Where requests may fail it is given the proxy's address."""
         (self._port,) = free_ports(1)
         kubeconfig = self._kubeconfig
@@ -235,7 +235,7 @@ class Place:
             kubeconfig = self._home / "proxy-kubeconfig"
             kubeconfig.write_text(json.dumps(_plain_kubeconfig(self.faults.url)))
         config = self._home / f"config-{self._port}.json"
-        config.write_text(json.dumps(self.contestant.configuration(kubeconfig, elect=elect, qps=qps)))
+        config.write_text(json.dumps(self.contestant.configuration(kubeconfig, elect=elect, qps=qps, burst=burst)))
         flags = [f"--config={config}", "--bind-address=127.0.0.1", f"--secure-port={self._port}"]
         flags += ["--authorization-always-allow-paths=/healthz,/readyz,/livez,/metrics"]
         if self.contestant.is_native:
