@@ -92,7 +92,7 @@ class Inquiries:
 
     def puts_off(self, queued: QueuedPod, pod: PodInfo) -> bool:
         """Whether an attempt is put off before it has begun: there is no room, and a pod like it waits for that."""
-        if not self._put_off.has_like(pod) or self._room.has(self._room.places(pod)):
+        if not self._put_off or not self._put_off.has_like(pod) or self._room.has(self._room.places(pod)):
             return False
         self._put_off.add(queued, pod)
         return True

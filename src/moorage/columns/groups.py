@@ -213,8 +213,7 @@ class PodGroups:
 
     def came(self, pod: PodInfo) -> None:
         """A pod is there, in this version."""
-        path = self.path_of(pod)
-        if path:
+        if self.is_active and (path := self.path_of(pod)):
             self._write(self._members_at(path).all, pod.uid, pod)
             self._touched(path)
 
@@ -231,8 +230,7 @@ class PodGroups:
 
     def placed(self, pod: PodInfo, *, assumed: bool = False) -> None:
         """A pod counts on a node from now on; it names it. `assumed`: the API server does not know yet."""
-        path = self.path_of(pod)
-        if path:
+        if self.is_active and (path := self.path_of(pod)):
             members = self._members_at(path)
             self._write(members.scheduled, pod.uid, pod)
             if assumed:

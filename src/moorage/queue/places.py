@@ -39,6 +39,9 @@ class Places:
         self._last_event = last_event
         self._gates_first = gates_first
 
+    def __contains__(self, key: str) -> bool:
+        return key in self.active or key in self.backoff or key in self.unschedulable
+
     def find(self, key: str) -> tuple[Place, QueuedEntity] | None:
         """Something queued, and where. None for what is in flight, and for what is not known."""
         if (queued := self.active.get(key)) is not None:

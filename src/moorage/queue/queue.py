@@ -452,8 +452,7 @@ class SchedulingQueue:
             self.nominate(pod, None)
             self._groups.add(queued)
             return
-        former = self._places.remove(pod.key)
-        if former is not None:
+        if pod.key in self._places and (former := self._places.remove(pod.key)) is not None:
             self._nominations.forget(former.pod)
         if self._places.admit_active(queued, label) is Place.ACTIVE:
             self.nominate(pod, None)
