@@ -249,7 +249,7 @@ REFUSALS: list[tuple[Any, str, str]] = [
     (later(ApiError("not today")), "SchedulerError", 'running PreBind plugin "Mine": not today'),
     (raising(SystemExit(3)), "SchedulerError", 'plugin "Mine": SystemExit: 3'),
     (later(SystemExit(3)), "SchedulerError", 'plugin "Mine": SystemExit: 3'),
-    (raising(asyncio.CancelledError()), "SchedulerError", 'plugin "Mine": CancelledError: '),
+    (raising(asyncio.CancelledError()), "SchedulerError", 'plugin "Mine": CancelledError (at '),
     (later(asyncio.CancelledError()), "SchedulerError", 'plugin "Mine": SelfCancelled: '),
 ]
 
