@@ -33,11 +33,14 @@ from moorage.kube.access import load_access
 from moorage.kube.paths import resource_of
 from moorage.kube.transport import Client
 from moorage.objects import KubeObject, convert_object
+from moorage.values.time import format_micro_time
 
 DRIVER: Final = "gpu.example.com"
 CLASS: Final = "gpu"
 API: Final = "resource.k8s.io/v1"
-CLAIMS, SLICES, CLASSES = (resource_of(kind) for kind in ("ResourceClaim", "ResourceSlice", "DeviceClass"))
+CLAIMS, SLICES, CLASSES, EVENTS = (
+    resource_of(kind) for kind in ("ResourceClaim", "ResourceSlice", "DeviceClass", "Event")
+)
 FINALIZER: Final = "resource.kubernetes.io/delete-protection"
 SIZES: Final = (1_000, 5_000, 20_000)
 
@@ -295,6 +298,22 @@ async def _write(client: Client, tree: Tree, claims: int, node: int, device: int
     target = {"kind": "Node", "name": f"node-{node}"}
     binding = msgspec.json.encode({"metadata": {"name": name}, "target": target})
     await client.post(f"{path}/{name}/binding", binding)
+    await client.post(EVENTS.path(processes.NAMESPACE), msgspec.json.encode(_event(name, uid, f"node-{node}")))
+
+
+def _event(name: str, uid: str, node: str) -> Tree:
+    """That a pod was scheduled, as every scheduler tells it: it is a write as any other."""
+    return {
+        "metadata": {"name": f"{name}.{time.time_ns():x}"},
+        "eventTime": format_micro_time(time.time()),
+        "reportingController": "nobody",
+        "reportingInstance": "nobody-0",
+        "action": "Binding",
+        "reason": "Scheduled",
+        "regarding": {"kind": "Pod", "namespace": processes.NAMESPACE, "name": name, "uid": uid},
+        "note": f"Successfully assigned {processes.NAMESPACE}/{name} to {node}",
+        "type": "Normal",
+    }
 
 
 def kube_scheduler(family: Family, size: dict[str, int], most: int) -> Figures:
