@@ -97,6 +97,7 @@ class GangMachine(RuleBasedStateMachine):
     @rule(tells=st.booleans())
     def watch_lags(self, tells: bool) -> None:
         self.rig.tells = tells
+        self.rig.settle()
 
     # Answers and time.
 

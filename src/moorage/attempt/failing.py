@@ -9,6 +9,7 @@ from moorage.attempt.preempting import Evictions
 from moorage.attempt.statuses import StatusWriter
 from moorage.attempt.world import POD_LOGGER, World
 from moorage.cluster import ClusterState
+from moorage.columns import PodInfo
 from moorage.engine import Failure
 from moorage.errors import ApiError, PluginError
 from moorage.framework.faults import Faults
@@ -40,8 +41,8 @@ class FailureHandler:
         self._evictions = evictions
         self._faults = faults
 
-    def handle(self, queued: QueuedPod, failure: Failure, started: float) -> None:
-        """Bring the pod back into the queue and say why. `started` is when the attempt began."""
+    def handle(self, queued: QueuedPod, failure: Failure, started: float, *, tells: bool = True) -> None:
+        """Bring the pod back into the queue and, with `tells`, say why. `started` is when the attempt began."""
         pod, observer = failure.pod, self._world.observer
         message = failure.full_message
         observer.failed(pod.spec.scheduler_name, is_error=failure.is_error, attempt=self._world.now() - started)
@@ -67,13 +68,21 @@ class FailureHandler:
         observer.sent_back(failure)
         self._queue.return_unschedulable(queued, failure.plugins, failure.pending, pod=current)
         self._queue.nominate(current, None if nomination is None else nomination.node_name)
-        self._world.record(reporting.failed(current, message))
-        self._statuses.unscheduled(
-            current,
-            SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE,
-            message,
-            None if nomination is None else nomination.node_name,
-        )
+        if tells or current.pod.status.nominated_node_name:
+            self._world.record(reporting.failed(current, message))
+            self._statuses.unscheduled(
+                current,
+                SCHEDULER_ERROR if failure.is_error else UNSCHEDULABLE,
+                message,
+                None if nomination is None else nomination.node_name,
+            )
+
+    def tell(self, pod: PodInfo, message: str) -> None:
+        """Say anew of a pod that waits why it does."""
+        current = self._cluster.pending(pod.uid)
+        if current is not None and not self._cluster.is_assumed(pod.uid):
+            self._world.record(reporting.failed(current, message))
+            self._statuses.unscheduled(current, UNSCHEDULABLE, message, None)
 
     def make_room(self, effect: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """Have written what a PostFilter plugin wants written."""

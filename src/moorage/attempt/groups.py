@@ -3,6 +3,8 @@
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
+from typing import Final
 
 from moorage.attempt import reporting
 from moorage.attempt.binding import Bindings
@@ -27,6 +29,9 @@ from moorage.framework.status import Code, Status
 from moorage.queue import QueuedGroup, QueuedPod, SchedulingQueue
 
 logger = logging.getLogger(__name__)
+
+QUIET: Final = 1.0
+"""Seconds for which members that stand back for others are not told anew why."""
 
 
 @dataclass(slots=True, eq=False)
@@ -72,6 +77,8 @@ class GroupAttempts:
         self._statuses = statuses
         self._wake = wake
         self._groups: PodGroups = cluster.snapshot.groups
+        #: Groups whose bystanders were told a moment ago, by path, and what they were not told since.
+        self._quiet: dict[str, tuple[list[PodInfo], str] | None] = {}
         #: Attempts that wait for extenders, by the path of the group.
         self._asking: dict[str, _Attempt] = {}
 
@@ -187,18 +194,43 @@ class GroupAttempts:
             self._failures.make_room(effect)
         taken = self._take(outcome) if self._queue.holds_groups else outcome.members
         words = self._words(outcome)
+        told: list[PodInfo] = []
+        tells = self._tells_bystanders(outcome.root.path)
         for member, found in zip(outcome.members, taken, strict=True):
             queued, _ = attempt.members[member.pod.uid]
             placed = self._place(found)
             if words and isinstance(placed, Failure) and member.pod.uid in outcome.bystanders:
                 placed = replace(placed, message=words, post_filter_message="")
             if isinstance(placed, Failure):
-                self._failures.handle(queued, placed, attempt.started)
+                is_bystander = bool(words) and member.pod.uid in outcome.bystanders
+                if is_bystander:
+                    told.append(member.pod)
+                self._failures.handle(queued, placed, attempt.started, tells=tells or not is_bystander)
             else:
                 self._bindings.start(queued, placed, attempt.started)
+        if told:
+            self._told(outcome.root.path, told, words, now=tells)
         for verdict in outcome.verdicts:
             self._tell(verdict, outcome, words, again=attempt.entity.attempts > 1)
         self._return(attempt.entity, outcome)
+
+    def _tells_bystanders(self, path: str) -> bool:
+        """Whether those that stand back for others are told at once: not where they were a moment ago, since a request
+        for each of a large gang, at each try, holds up the binds that follow."""
+        return path not in self._quiet
+
+    def _told(self, path: str, pods: list[PodInfo], words: str, *, now: bool) -> None:
+        if now:
+            self._quiet[path] = None
+            self._world.call_later(QUIET, partial(self._tell_last, path))
+        else:
+            self._quiet[path] = pods, words
+
+    def _tell_last(self, path: str) -> None:
+        """What was not told meanwhile, of those that wait still."""
+        pods, words = self._quiet.pop(path) or ((), "")
+        for pod in pods:
+            self._failures.tell(pod, words)
 
     def _words(self, outcome: GroupOutcome) -> str:
         """Who blocks the group and why, as its members and the group itself are told."""

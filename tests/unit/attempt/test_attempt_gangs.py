@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from tests.unit.attempt.gangs import MULTI_POINT, GangRig
 
-from moorage.attempt.scripted import Ask, Bind, Evict, Measured
+from moorage.attempt.scripted import Ask, Bind, Evict, Measured, PatchStatus
 from moorage.engine.asking import FilterAnswer, FilterQuestion
 from moorage.framework.writes import Refused
 from moorage.objects import LabelledPodGroup, LabelledPodGroupSpec, ObjectMeta, Pod
@@ -500,3 +500,16 @@ def test_extenders_have_a_say_on_each_member() -> None:
     rig.pod(a_pod("single").requests(cpu="1"))
     rig.settle()
     assert rig.bound("single") == [], "it is asked about single pods as before"
+
+
+def test_those_that_stand_back_are_told_anew_once_a_second_at_most_and_in_the_end_what_is_true(rig: GangRig) -> None:
+    rig.gang("a", 8)
+    rig.advance(3)
+    told = len(rig.asked(PatchStatus))
+    for _ in range(5):
+        rig.nodes(1, cpu="1")
+        rig.advance(0.15)
+    assert len(rig.asked(PatchStatus)) - told <= 2 * 8 + 5, "the one in the way at each try, the others twice"
+    rig.advance(3)
+    assert "5 of 8 would fit" in rig.condition("a-0")[1]
+    assert "5 of 8 would fit" in rig.condition("a-7")[1]
