@@ -35,7 +35,7 @@ RETRY: Final = 1.0
 STEP: Final = 0.1
 """Seconds between two attempts, at least, where something has happened that may help, or where time may."""
 
-PART: Final = 0.01
+PART: Final = 0.005
 LONGEST: Final = 10.0
 """Where only time may help: this part of the time for which it has not, and seconds between two attempts at most."""
 

@@ -238,7 +238,7 @@ def test_a_bind_that_was_refused_for_long_is_tried_again_in_short_steps_also_whe
         rig.advance(0.1)
     tries = [one for one in rig.asked(Bind) if one.pod.name == "a-6"]
     assert 60 <= len(tries) <= 155, "ten times a second at most"
-    for _ in range(1500):
+    for _ in range(2500):
         rig.advance(1)
     before = len(rig.asked(Bind))
     for _ in range(100):
