@@ -146,18 +146,16 @@ async def _tried(world: World, name: str) -> None:
 async def _outcome(world: World, scheduler: LiveScheduler, point: str, name: str) -> str:
     """What became of the pod. It was not tried too often, and what is said of it says who, where and why."""
 
-    async def at_rest() -> bool:
-        """It is bound, or waits in the queue: between two attempts, not within one."""
-        return f"{world.name}/{name}" in queued() or bool((await world.get("Pod", name))["spec"].get("nodeName"))
+    async def at_rest() -> tuple[dict[str, Any], Any] | None:
+        """It is bound, or waits in the queue: between two attempts, not within one. Seen together, before it is tried
+        again."""
+        pod = await world.get("Pod", name)
+        waiting = {entity.key: entity for _, entity in scheduler.queue.pods()}.get(f"{world.name}/{name}")
+        return (pod, waiting) if waiting or pod["spec"].get("nodeName") else None
 
-    def queued() -> dict[str, Any]:
-        return {entity.key: entity for _, entity in scheduler.queue.pods()}
-
-    await world.eventually(at_rest)
-    pod = await world.get("Pod", name)
+    pod, found = await world.eventually(at_rest)
     if pod["spec"].get("nodeName"):
         return BOUND
-    found = queued()[f"{world.name}/{name}"]
     assert found.attempts <= MOST_ATTEMPTS, f"{name} was tried {found.attempts} times in {WATCHED} s"
     if found.is_gated:
         note = (await world.event(name, "SchedulingGated"))["note"]
