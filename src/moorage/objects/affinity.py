@@ -78,7 +78,7 @@ class TopologySpreadConstraint(Struct, frozen=True):
     match_label_keys: tuple[str, ...] = ()
 
 
-class Toleration(Struct, frozen=True, gc=False):
+class Toleration(Struct, frozen=True):
     """A taint the pod puts up with."""
 
     key: str = ""

@@ -24,7 +24,7 @@ class Lease(KubeObject, frozen=True):
     spec: LeaseSpec = LeaseSpec()
 
 
-class EventSeries(Struct, frozen=True, gc=False):
+class EventSeries(Struct, frozen=True):
     """How often an event was seen, and when last."""
 
     count: int = 0

@@ -6,15 +6,18 @@ from typing import Any, ClassVar
 import msgspec
 
 
-class Struct(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True):
-    """The root of all API structs: camelCase on the wire, absent means default, never changed in place."""
+class Struct(msgspec.Struct, rename="camel", omit_defaults=True, frozen=True, gc=False):
+    """The root of all API structs: camelCase on the wire, absent means default, never changed in place.
+
+    What is read from JSON and never changed is a tree, so the garbage collector has no business with it.
+    """
 
 
 #: A resource list as written: a quantity may come as a string or as a bare YAML number.
 Quantities = dict[str, str | int | float]
 
 
-class OwnerReference(Struct, frozen=True, gc=False):
+class OwnerReference(Struct, frozen=True):
     """Who owns an object; the one with `controller` true manages it."""
 
     api_version: str = ""
@@ -86,7 +89,7 @@ class Condition(Struct, frozen=True):
     observed_generation: int = 0
 
 
-class ObjectReference(Struct, frozen=True, gc=False):
+class ObjectReference(Struct, frozen=True):
     """A reference to another object, as in a volume's claimRef or an event's `regarding`."""
 
     api_version: str = ""

@@ -5,7 +5,7 @@ from typing import ClassVar
 from moorage.objects.meta import Condition, KubeObject, Quantities, Struct
 
 
-class Taint(Struct, frozen=True, gc=False):
+class Taint(Struct, frozen=True):
     """A mark that keeps pods away unless they tolerate it."""
 
     key: str = ""

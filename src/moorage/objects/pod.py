@@ -16,7 +16,7 @@ class ResourceRequirements(Struct, frozen=True):
     limits: Quantities = {}
 
 
-class ContainerPort(Struct, frozen=True, gc=False):
+class ContainerPort(Struct, frozen=True):
     """A port of a container; only hostPort concerns the node."""
 
     container_port: int = 0
@@ -47,13 +47,13 @@ class Container(Struct, frozen=True):
         return self.restart_policy == "Always"
 
 
-class SchedulingGate(Struct, frozen=True, gc=False):
+class SchedulingGate(Struct, frozen=True):
     """A named reason not to schedule the pod yet."""
 
     name: str = ""
 
 
-class PodResourceClaim(Struct, frozen=True, gc=False):
+class PodResourceClaim(Struct, frozen=True):
     """A device claim of the pod (dynamic resource allocation)."""
 
     name: str = ""
@@ -61,7 +61,7 @@ class PodResourceClaim(Struct, frozen=True, gc=False):
     resource_claim_template_name: str = ""
 
 
-class SchedulingGroup(Struct, frozen=True, gc=False):
+class SchedulingGroup(Struct, frozen=True):
     """The pod group the pod belongs to."""
 
     pod_group_name: str = ""
@@ -100,14 +100,14 @@ class ContainerStatus(Struct, frozen=True):
     allocated_resources: Quantities = {}
 
 
-class PodResourceClaimStatus(Struct, frozen=True, gc=False):
+class PodResourceClaimStatus(Struct, frozen=True):
     """The claim that was generated for one of the pod's resourceClaims."""
 
     name: str = ""
     resource_claim_name: str = ""
 
 
-class ContainerResourceRequest(Struct, frozen=True, gc=False):
+class ContainerResourceRequest(Struct, frozen=True):
     """Which request of the claim for extended resources stands for a container's resource."""
 
     container_name: str = ""

@@ -27,7 +27,7 @@ class PersistentVolumeSpec(VolumeSources, frozen=True):
     volume_attributes_class_name: str | None = None
 
 
-class PersistentVolumeStatus(Struct, frozen=True, gc=False):
+class PersistentVolumeStatus(Struct, frozen=True):
     """Pending, Available, Bound, Released or Failed."""
 
     phase: str = ""
@@ -86,7 +86,7 @@ class StorageClass(KubeObject, frozen=True):
     parameters: dict[str, str] = {}
 
 
-class VolumeNodeResources(Struct, frozen=True, gc=False):
+class VolumeNodeResources(Struct, frozen=True):
     """How many volumes of a driver the node takes."""
 
     count: int | None = None
@@ -117,7 +117,7 @@ class CSINode(KubeObject, frozen=True):
     spec: CSINodeSpec = CSINodeSpec()
 
 
-class CSIDriverSpec(Struct, frozen=True, gc=False):
+class CSIDriverSpec(Struct, frozen=True):
     """Whether the driver publishes its capacity, and whether pods with its volumes need it on their node."""
 
     storage_capacity: bool | None = None
@@ -146,7 +146,7 @@ class CSIStorageCapacity(KubeObject, frozen=True):
     maximum_volume_size: str | int | float | None = None
 
 
-class VolumeAttachmentSource(Struct, frozen=True, gc=False):
+class VolumeAttachmentSource(Struct, frozen=True):
     """What is attached."""
 
     persistent_volume_name: str | None = None

@@ -5,28 +5,28 @@ from msgspec import field
 from moorage.objects.meta import KubeObject, LabelSelector, Quantities, Struct
 
 
-class PersistentVolumeClaimSource(Struct, frozen=True, gc=False):
+class PersistentVolumeClaimSource(Struct, frozen=True):
     """A pod's use of a claim in its namespace."""
 
     claim_name: str = ""
     read_only: bool = False
 
 
-class GcePersistentDisk(Struct, frozen=True, gc=False):
+class GcePersistentDisk(Struct, frozen=True):
     """In-tree Google disk."""
 
     pd_name: str = ""
     read_only: bool = False
 
 
-class AwsElasticBlockStore(Struct, frozen=True, gc=False):
+class AwsElasticBlockStore(Struct, frozen=True):
     """In-tree Amazon disk."""
 
     volume_id: str = field(default="", name="volumeID")
     read_only: bool = False
 
 
-class AzureDisk(Struct, frozen=True, gc=False):
+class AzureDisk(Struct, frozen=True):
     """In-tree Azure disk."""
 
     disk_name: str = ""
@@ -34,7 +34,7 @@ class AzureDisk(Struct, frozen=True, gc=False):
     kind: str | None = None
 
 
-class AzureFile(Struct, frozen=True, gc=False):
+class AzureFile(Struct, frozen=True):
     """In-tree Azure file share."""
 
     share_name: str = ""
@@ -42,19 +42,19 @@ class AzureFile(Struct, frozen=True, gc=False):
     secret_namespace: str = ""
 
 
-class CinderVolume(Struct, frozen=True, gc=False):
+class CinderVolume(Struct, frozen=True):
     """In-tree OpenStack disk."""
 
     volume_id: str = field(default="", name="volumeID")
 
 
-class PortworxVolume(Struct, frozen=True, gc=False):
+class PortworxVolume(Struct, frozen=True):
     """In-tree Portworx volume."""
 
     volume_id: str = field(default="", name="volumeID")
 
 
-class VsphereVolume(Struct, frozen=True, gc=False):
+class VsphereVolume(Struct, frozen=True):
     """In-tree vSphere disk."""
 
     volume_path: str = ""
@@ -69,7 +69,7 @@ class RbdVolume(Struct, frozen=True):
     read_only: bool = False
 
 
-class IscsiVolume(Struct, frozen=True, gc=False):
+class IscsiVolume(Struct, frozen=True):
     """In-tree iSCSI target."""
 
     iqn: str = ""
@@ -78,14 +78,14 @@ class IscsiVolume(Struct, frozen=True, gc=False):
     read_only: bool = False
 
 
-class CsiVolume(Struct, frozen=True, gc=False):
+class CsiVolume(Struct, frozen=True):
     """A CSI volume: inline in a pod (driver alone) or in a PV (driver and handle)."""
 
     driver: str = ""
     volume_handle: str = ""
 
 
-class ImageVolume(Struct, frozen=True, gc=False):
+class ImageVolume(Struct, frozen=True):
     """An OCI image mounted as a volume."""
 
     reference: str = ""

@@ -94,7 +94,7 @@ class PriorityClass(KubeObject, frozen=True):
     preemption_policy: str = ""
 
 
-class GangPolicy(Struct, frozen=True, gc=False):
+class GangPolicy(Struct, frozen=True):
     """All or nothing, from `minCount` members on."""
 
     min_count: int = 0
@@ -106,7 +106,7 @@ class SchedulingPolicy(Struct, frozen=True):
     gang: GangPolicy | None = None
 
 
-class CompositeGangPolicy(Struct, frozen=True, gc=False):
+class CompositeGangPolicy(Struct, frozen=True):
     """All or nothing, from `minGroupCount` groups on."""
 
     min_group_count: int = 0
@@ -118,7 +118,7 @@ class CompositeSchedulingPolicy(Struct, frozen=True):
     gang: CompositeGangPolicy | None = None
 
 
-class TopologyConstraint(Struct, frozen=True, gc=False):
+class TopologyConstraint(Struct, frozen=True):
     """All members in one domain of this node label."""
 
     key: str = ""
