@@ -17,7 +17,7 @@ from moorage.attempt.world import World
 from moorage.columns import PodGroups
 from moorage.config.points import IN_TREE_POINTS
 from moorage.engine import Failure
-from moorage.engine.timing import EVERY, PointTimes
+from moorage.engine.timing import EVERY, Timing
 from moorage.errors import MoorageError, PluginError
 from moorage.framework.faults import Faults
 from moorage.framework.points import Nomination
@@ -43,7 +43,7 @@ class Bindings:
         groups: PodGroups,
         queue: SchedulingQueue,
         profiles: Mapping[str, Profile],
-        times: Mapping[str, PointTimes],
+        times: Mapping[str, Timing],
         placer: Placer,
         held: HeldPods,
         statuses: StatusWriter,

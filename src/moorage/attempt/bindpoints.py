@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from moorage.attempt.underway import Binding
 from moorage.attempt.world import World
-from moorage.engine.timing import PointTimes
+from moorage.engine.timing import Timing
 from moorage.errors import PluginError
 from moorage.framework.answers import CONTRACTS, broken, verdict
 from moorage.framework.faults import Faults
@@ -34,7 +34,7 @@ class Step(NamedTuple):
 class BindingPoints:
     """The plugins of a profile that a pod meets on its way from decision to node."""
 
-    def __init__(self, *, profile: Profile, world: World, times: PointTimes, faults: Faults) -> None:
+    def __init__(self, *, profile: Profile, world: World, times: Timing, faults: Faults) -> None:
         self._world = world
         self._times = times
         self._faults = faults
@@ -150,7 +150,7 @@ class BindingPoints:
             return status
         finally:
             if binding.is_measured:
-                self._world.observer.called(point, label, one.name, self._times.clock() - started)
+                self._times.add_call(point, label, one.name, self._times.clock() - started)
 
 
 def _steps(profile: Profile, point: str, contract: str) -> list[Step]:

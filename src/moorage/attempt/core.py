@@ -26,7 +26,6 @@ from moorage.columns.groups import PodGroups
 from moorage.config import Config
 from moorage.config.gates import COMPOSITE_POD_GROUP, GENERIC_WORKLOAD, QUEUED_POD_GROUPS
 from moorage.engine import make_engine
-from moorage.engine.timing import PointTimes
 from moorage.framework.faults import Faults
 from moorage.framework.registry import Registry
 from moorage.queue import HintObserver, QueuedEntity, QueuedGroup, SchedulingQueue
@@ -92,7 +91,7 @@ class SchedulerCore:
             clock=clock,
         )
         self.profiles = {name: runner.profile for name, runner in self.engine.runners.items()}
-        times = {name: PointTimes(profile=name, clock=clock, observer=world.observer) for name in self.profiles}
+        times = self.engine.timings
         self.queue = SchedulingQueue(
             profiles={
                 name: profile_hints(profile, asks=bool(config.extenders), tells_siblings=not groups_rest)

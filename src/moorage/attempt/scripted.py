@@ -140,8 +140,12 @@ class Measured:
         """Whom to tell how long the plugins of a point took."""
         return lambda seconds: self.told.append(("ran", point, label, profile, seconds))
 
-    def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
-        """One call of a plugin took so long, by no clock of this world."""
+    def call(self, point: str, label: str, plugin: str) -> Callable[[float], None]:  # noqa: ARG002 - nobody asks
+        """For how long one call of a plugin takes, by no clock of this world."""
+        return lambda _seconds: None
+
+    def sum_up(self) -> None:
+        """Nothing waits for it."""
 
     def held(self, label: str, seconds: float) -> None:
         """A pod was held at Permit for so long."""

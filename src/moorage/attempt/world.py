@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, TypeVar
 from moorage.columns import GroupInfo, PodInfo
 from moorage.engine import Failure, GroupOutcome, Placement
 from moorage.engine.asking import Answer, Extender, Question
+from moorage.engine.timing import PointObserver
 from moorage.errors import MoorageError
 from moorage.framework.handle import ApiClient
 from moorage.framework.writes import BindAnswer, Done, NotDone, WriteAnswer
@@ -85,7 +86,7 @@ class Promise(Protocol[Value]):
         """What was given; only once it is `done`."""
 
 
-class Observer(Protocol):
+class Observer(PointObserver, Protocol):
     """Is told what to measure; seconds by the world's clock."""
 
     def decided(self, outcome: Placement | Failure, seconds: float) -> None:
@@ -96,12 +97,6 @@ class Observer(Protocol):
 
     def sent_back(self, failure: Failure) -> None:
         """A pod goes back into the queue, for this reason."""
-
-    def point(self, point: str, label: str, profile: str) -> Callable[[float], None]:
-        """Whom to tell, again and again, how long the plugins of a point took; `label` is how they answered."""
-
-    def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
-        """One call of a plugin took so long; not all calls are measured."""
 
     def held(self, label: str, seconds: float) -> None:
         """A pod was held at Permit for so long."""

@@ -57,6 +57,11 @@ class Engine:
         """All that a decision may have to ask, whatever its profile."""
         return next(iter(self.runners.values())).extenders
 
+    @property
+    def timings(self) -> Mapping[str, Timing]:
+        """How long points take, by profile, where that is measured."""
+        return {name: runner.timing for name, runner in self.runners.items() if runner.timing is not None}
+
     def runner_of(self, pod: PodInfo) -> Runner:
         """The profile the pod asks for. Raises InputError if there is none."""
         runner = self.runners.get(pod.spec.scheduler_name)

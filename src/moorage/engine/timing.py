@@ -34,49 +34,42 @@ METHODS: Final[Mapping[str, str]] = {
 _SUCCESS, _ERROR = Code.SUCCESS.label, Code.ERROR.label
 
 
+#: Takes down how many seconds something took.
+PutDown = Callable[[float], None]
+
+#: Points put down at most before they are summed up.
+_MOST_PUT_DOWN: Final = 1_000
+
+
 class PointObserver(Protocol):
-    """Is told what to measure, in seconds."""
+    """Says where to put down what is measured: asked once for each series, since a pod makes a dozen entries."""
 
-    def point(self, point: str, label: str, profile: str) -> Callable[[float], None]:
-        """Whom to tell, again and again, how long all plugins of a point took; `label` is how they answered."""
+    def point(self, point: str, label: str, profile: str) -> PutDown:
+        """For how long all plugins of a point take; `label` is how they answered."""
 
-    def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
-        """One call of a plugin took so long."""
+    def call(self, point: str, label: str, plugin: str) -> PutDown:
+        """For how long one call of a plugin takes; not all calls are measured."""
 
-
-class PointTimes:
-    """How long the points of one profile take, for an observer who is asked only once where to count each."""
-
-    __slots__ = ("_observer", "_profile", "_tell", "clock")
-
-    def __init__(self, *, profile: str, clock: Callable[[], float], observer: PointObserver) -> None:
-        """`clock` is what whoever runs the points measures by."""
-        self._profile = profile
-        self.clock = clock
-        self._observer = observer
-        self._tell: dict[tuple[str, str], Callable[[float], None]] = {}
-
-    def add(self, point: str, label: str, seconds: float) -> None:
-        """The plugins of a point took so long; `label` is how they answered."""
-        tell = self._tell.get((point, label))
-        if tell is None:
-            tell = self._tell[point, label] = self._observer.point(point, label, self._profile)
-        tell(seconds)
+    def sum_up(self) -> None:
+        """Much has been put down: sum it up."""
 
 
 class Timing:
-    """The clock of one profile, and who is told."""
+    """The clock of one profile, and who is told. Told is put down, and summed up now and then."""
 
-    __slots__ = ("_cycles", "_is_on", "_observer", "_places", "_points", "clock")
+    __slots__ = ("_calls", "_cycles", "_is_on", "_observer", "_places", "_points", "_profile", "_put_down", "clock")
 
     def __init__(self, *, profile: str, clock: Callable[[], float], observer: PointObserver) -> None:
+        self._profile = profile
         self._observer = observer
-        self._points = PointTimes(profile=profile, clock=clock, observer=observer)
+        self._points: dict[tuple[str, str], PutDown] = {}
+        self._calls: dict[tuple[str, str, str], PutDown] = {}
+        self._put_down = 0
         self._cycles = 0
         self.clock = clock
         self._is_on = False
-        #: Where methods of plugins are called from: names, the name, the plain method, the measured one.
-        self._places: list[tuple[dict[str, Any], str, Any, Any]] = []
+        #: Where methods of plugins are called from: an object, the attribute, the plain method, the measured one.
+        self._places: list[tuple[object, str, Any, Any]] = []
 
     def begin_cycle(self) -> None:
         """Another cycle begins."""
@@ -84,16 +77,34 @@ class Timing:
         self._cycles += 1
         if is_on is not self._is_on:
             self._is_on = is_on
-            for names, name, plain, timed in self._places:
-                names[name] = timed if is_on else plain
+            for caller, name, plain, timed in self._places:
+                setattr(caller, name, timed if is_on else plain)
 
     def ran(self, point: str, label: str, since: float) -> None:
-        """The plugins of a point were asked, from then to now."""
-        self._points.add(point, label, self.clock() - since)
+        """The plugins of a point were asked, from then to now; `label` is how they answered."""
+        self.add(point, label, self.clock() - since)
 
     def status(self, point: str, status: Status | None, since: float) -> None:
         """The same, by what they came to."""
-        self.ran(point, _SUCCESS if status is None else status.code.label, since)
+        self.add(point, _SUCCESS if status is None else status.code.label, self.clock() - since)
+
+    def add(self, point: str, label: str, seconds: float) -> None:
+        """The plugins of a point took so long."""
+        put_down = self._points.get((point, label))
+        if put_down is None:
+            put_down = self._points[point, label] = self._observer.point(point, label, self._profile)
+        put_down(seconds)
+        self._put_down += 1
+        if self._put_down >= _MOST_PUT_DOWN:
+            self._put_down = 0
+            self._observer.sum_up()
+
+    def add_call(self, point: str, label: str, plugin: str, seconds: float) -> None:
+        """One call of a plugin took so long."""
+        put_down = self._calls.get((point, label, plugin))
+        if put_down is None:
+            put_down = self._calls[point, label, plugin] = self._observer.call(point, label, plugin)
+        put_down(seconds)
 
     def measured(self, name: str, plugin: Any) -> Any:
         """The plugin, with its calls measured in the cycles in which they are."""
@@ -105,20 +116,21 @@ class Timing:
         """The caller keeps methods of a measured plugin under names of its own: attribute -> method."""
         for attribute, method in names.items():
             if method in plugin.plain:
-                self._places.append((vars(caller), attribute, plugin.plain[method], plugin.timed[method]))
+                # Not by way of vars(): an object whose dict was once looked at is slower ever after.
+                self._places.append((caller, attribute, plugin.plain[method], plugin.timed[method]))
 
     def wrap(self, name: str, point: str, method: Callable[..., Any]) -> Callable[..., Any]:
         """The method, measured."""
-        clock, observer = self.clock, self._observer
+        clock, add_call = self.clock, self.add_call
 
         @functools.wraps(method)
         def call(*given: Any) -> Any:
             started, label = clock(), _ERROR
             try:
                 answer = method(*given)
-                label = _label(answer)
+                label = _SUCCESS if answer is None else _label(answer)
             finally:
-                observer.called(point, label, name, clock() - started)
+                add_call(point, label, name, clock() - started)
             return answer
 
         return call
@@ -132,7 +144,8 @@ class _Measured:
         # A NormalizeByMax is known for what it is: it is no call.
         self.plain = {method: found for method in METHODS if inspect.isroutine(found := getattr(plugin, method, None))}
         self.timed = {method: timing.wrap(name, METHODS[method], found) for method, found in self.plain.items()}
-        vars(self).update(self.plain)
+        for method, found in self.plain.items():
+            setattr(self, method, found)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._plugin, name)

@@ -27,10 +27,12 @@ class PluginCounter:
 class Observations:
     """How a quantity is distributed."""
 
-    __slots__ = ("_bounds", "counts", "total")
+    __slots__ = ("_bounds", "counts", "put_down", "total")
 
     def __init__(self, bounds: tuple[float, ...]) -> None:
         self._bounds = bounds
+        #: What has been observed and is not summed up yet: to put it down costs a fraction of `add`.
+        self.put_down: list[float] = []
         #: How many fell into each bucket, not cumulated; the last is for what exceeds every bound.
         self.counts = [0] * (len(bounds) + 1)
         self.total = 0.0
@@ -39,6 +41,13 @@ class Observations:
         """Count one observation."""
         self.counts[bisect_left(self._bounds, value)] += 1
         self.total += value
+
+    def sum_up(self) -> None:
+        """Count what has been put down."""
+        for value in self.put_down:
+            self.counts[bisect_left(self._bounds, value)] += 1
+        self.total += sum(self.put_down)
+        self.put_down.clear()
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ def _counter(counter: Counter) -> Metric:
 
 def _histogram(histogram: Histogram) -> Metric:
     family = HistogramMetricFamily(histogram.name, histogram.text, labels=histogram.labels)
+    histogram.sum_up()
     bounds = [*(_bound(bound) for bound in histogram.bounds), "+Inf"]
     for labels, observations in histogram.values.items():
         buckets = list(zip(bounds, map(float, accumulate(observations.counts)), strict=True))

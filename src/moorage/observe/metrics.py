@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from moorage.engine import GroupOutcome
+from moorage.engine.timing import PutDown
 from moorage.observe.series import Counter, Histogram, exponential
 
 _CYCLE: Final = exponential(0.001, 2, 15)
@@ -156,13 +157,18 @@ class SchedulerMetrics:
     def sent_back(self, _failure: object) -> None:
         """Counted by `failed`."""
 
-    def point(self, point: str, label: str, profile: str) -> Callable[[float], None]:
-        """Where it is counted how long the plugins of a point took."""
-        return self.point_duration.of(point, label, profile).add
+    def point(self, point: str, label: str, profile: str) -> PutDown:
+        """For how long the plugins of a point take."""
+        return self.point_duration.of(point, label, profile).put_down.append
 
-    def called(self, point: str, label: str, plugin: str, seconds: float) -> None:
-        """One call of a plugin took so long."""
-        self.plugin_duration.observe(seconds, plugin, point, label)
+    def call(self, point: str, label: str, plugin: str) -> PutDown:
+        """For how long one call of a plugin takes."""
+        return self.plugin_duration.of(plugin, point, label).put_down.append
+
+    def sum_up(self) -> None:
+        """Sum up what was put down of these."""
+        self.point_duration.sum_up()
+        self.plugin_duration.sum_up()
 
     def held(self, label: str, seconds: float) -> None:
         """A pod was held at Permit for so long."""

@@ -43,11 +43,16 @@ class Histogram:
             self.values[()] = Observations(bounds)
 
     def of(self, *labels: str) -> Observations:
-        """What was observed under these values; kept by whoever counts a dozen times a pod."""
+        """What was observed under these values."""
         observations = self.values.get(labels)
         if observations is None:
             observations = self.values[labels] = Observations(self.bounds)
         return observations
+
+    def sum_up(self) -> None:
+        """Count what has been put down of any of these."""
+        for observations in self.values.values():
+            observations.sum_up()
 
     def observe(self, value: float, *labels: str) -> None:
         """Count one observation."""

@@ -105,7 +105,7 @@ def test_a_pod_is_measured() -> None:
 def test_every_point_is_measured_and_the_calls_of_every_tenth_cycle(monkeypatch: pytest.MonkeyPatch) -> None:
     """Verdicts that are kept are no calls."""
     calls: list[tuple[str, str, str]] = []
-    monkeypatch.setattr(Measured, "called", lambda _self, point, label, name, _s: calls.append((point, label, name)))
+    monkeypatch.setattr(Measured, "call", lambda _self, *call: lambda _seconds: calls.append(call))
     kept = plugin("Kept", filter=give(None), filter_scope=Scope.NODE, score=give(1), score_scope=Scope.NODE)
     asked = plugin(
         "Asked", filter=give(None), pre_score=give(None), score=give(1), permit=give(None), post_bind=give(None)
