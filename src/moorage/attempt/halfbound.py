@@ -54,6 +54,8 @@ _MOST_NAMED: Final = 10
 class _Part:
     """A gang that is bound in part."""
 
+    #: Of the group: one that is made anew under the name of an old one is another.
+    uid: str
     bound: int
     #: When a member was bound last, or since when it is known.
     since: float
@@ -145,6 +147,9 @@ class HalfBoundGangs:
     def _examine(self, group: GroupInfo, wanted: int) -> None:
         path = group.path
         part = self._parts.get(path)
+        if part is not None and part.uid != group.uid:
+            del self._parts[path]
+            part = None
         was_whole = self._whole.get(path) == group.uid
         if was_whole and part is None:
             return
@@ -163,7 +168,7 @@ class HalfBoundGangs:
             if part is None or bound > part.bound:
                 now = self._world.now()
                 if part is None:
-                    part = self._parts[path] = _Part(bound, now)
+                    part = self._parts[path] = _Part(group.uid, bound, now)
                     self._look_later(path, part)
                 part.since = now
             part.bound = bound

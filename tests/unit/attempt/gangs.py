@@ -1,8 +1,10 @@
 """A run with gangs of both APIs in it."""
 
 from collections.abc import Sequence
+from itertools import count
 from typing import Any
 
+from msgspec.structs import replace
 from tests.unit.attempt.conftest import Rig
 
 from moorage.attempt.scripted import Bind, Measured
@@ -24,6 +26,7 @@ from moorage.objects import (
 from moorage.objects.pod import SchedulingGroup
 from moorage.testing import PodBuilder, Run, a_node, a_pod
 
+_numbers = count(1)
 LABEL = "scheduling.x-k8s.io/pod-group"
 MULTI_POINT = {
     "multiPoint": {"enabled": [{"name": "Coscheduling"}]},
@@ -60,18 +63,21 @@ class GangRig(Rig):
             self.node(a_node(f"n{number}").allocatable(cpu=cpu, pods="110").labels(labels))
 
     def group(self, name: str, minimum: int, **annotations: str) -> None:
-        """A group is made, or changed."""
+        """A group is made, or changed: then its status stays."""
+        kind: Any = PodGroup if self.native else LabelledPodGroup
+        before = self.objects.all(kind).get(f"default/{name}")
         meta = ObjectMeta(
             name=name,
             namespace="default",
-            uid=f"group-{name}",
+            uid=f"group-{name}-{next(_numbers)}" if before is None else before.metadata.uid,
             annotations={key.replace("__", "/").replace("_", "-"): value for key, value in annotations.items()},
         )
         if self.native:
             policy = SchedulingPolicy(gang=GangPolicy(min_count=minimum))
-            self.objects.set(PodGroup(metadata=meta, spec=PodGroupSpec(scheduling_policy=policy)))
+            item: Any = PodGroup(metadata=meta, spec=PodGroupSpec(scheduling_policy=policy))
         else:
-            self.objects.set(LabelledPodGroup(metadata=meta, spec=LabelledPodGroupSpec(min_member=minimum)))
+            item = LabelledPodGroup(metadata=meta, spec=LabelledPodGroupSpec(min_member=minimum))
+        self.objects.set(item if before is None else replace(item, status=before.status))
         self.settle()
 
     def ungroup(self, name: str) -> None:

@@ -9,7 +9,7 @@ from tests.unit.attempt.gangs import MULTI_POINT, GangRig
 from moorage.attempt.scripted import Ask, Bind, Evict, Measured, PatchStatus
 from moorage.engine.asking import FilterAnswer, FilterQuestion
 from moorage.framework.writes import Refused
-from moorage.objects import LabelledPodGroup, LabelledPodGroupSpec, ObjectMeta, Pod
+from moorage.objects import LabelledPodGroup, LabelledPodGroupSpec, ObjectMeta, Pod, PodGroup
 from moorage.testing import a_node, a_pod
 
 
@@ -226,6 +226,18 @@ def test_members_that_run_alone_are_told_in_time(rig: GangRig) -> None:
     assert len(rig.bound()) == 7, "they are kept where nothing else is asked for"
     assert rig.told("a")[0] != "True"
     assert sum(one.reason == "HalfBound" for one in rig.world.events) == 8
+
+
+def test_a_group_made_anew_in_the_place_of_one_that_was_told_is_told_too(rig: GangRig) -> None:
+    rig.nodes(4)
+    refusing(rig, "a-6")
+    rig.gang("a", 8)
+    rig.advance(5)
+    rig.objects.drop(PodGroup if rig.native else LabelledPodGroup, "default/a")  # both before the next look
+    rig.group("a", 8)
+    assert rig.told("a", "HalfBound") == ("", "")
+    rig.advance(5)
+    assert rig.told("a", "HalfBound")[0] == "True"
 
 
 def test_a_bind_that_was_refused_for_long_is_tried_again_in_short_steps_also_when_people_were_told(
