@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 
@@ -14,6 +15,8 @@ from moorage.framework.cycle_state import CycleState
 from moorage.framework.diagnosis import NodeStatuses
 from moorage.framework.points import NodeNames, PreFilterExtensions, Scope
 from moorage.framework.status import SKIP, Code, Status, unresolvable
+
+_NOTHING_KEPT: Final[Mapping[str, Status | NodeNames | None]] = {}
 
 
 @dataclass(slots=True)
@@ -70,9 +73,10 @@ class Filtering:
             asked = timing.clock()
             search.seconds = asked - began
         skipped = set(columns.skipped_filters)
+        kept = _NOTHING_KEPT if columns.is_plain else columns.pre_filter_answers
         for one in self._asked_pre_filters if columns.is_plain else self._profile.pre_filters:
-            if one.name in columns.pre_filter_answers:
-                answer = columns.pre_filter_answers[one.name]
+            if kept and one.name in kept:
+                answer = kept[one.name]
             else:
                 try:
                     answer = one.plugin.pre_filter(search.state, pod, self._nodes)
