@@ -7,8 +7,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
-# Cluster tests wait more than they compute: one worker more than there are cores.
-WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 1)')
+# Cluster tests wait more than they compute: two workers more than there are cores.
+WORKERS ?= $(shell $(PYTHON) -c 'import os; print((os.cpu_count() or 1) + 2)')
 # Of the control plane that control-plane builds and test-cluster runs on: `make test-cluster VERSION=1.36.4`.
 ifdef VERSION
 export MOORAGE_CONTROL_PLANE_VERSION := $(VERSION)
@@ -60,9 +60,10 @@ bench: $(VENV)/.dev ## Measure decisions (and kube-scheduler beside them, where 
 control-plane: $(VENV)/.runtime ## Build etcd, kube-apiserver, kube-scheduler and friends with Go into the user's cache
 	@$(BIN)/python -m tools.control_plane
 
+# Each of the two workers has a control plane of its own.
 test-cluster: $(VENV)/.dev ## The cluster tests on a real control plane, its programs on ours (skipped with a clear line where Go is missing)
 	@if $(BIN)/python -m tools.control_plane --check; then \
-	  $(BIN)/python -m tools.control_plane && MOORAGE_TEST_CLUSTER=real $(BIN)/python -m pytest -q -m "cluster or stock"; \
+	  $(BIN)/python -m tools.control_plane && MOORAGE_TEST_CLUSTER=real $(BIN)/python -m pytest -n 2 --dist worksteal -q -m "cluster or stock"; \
 	else \
 	  echo "test-cluster skipped: no control plane binaries, and no Go to build them with"; \
 	fi
