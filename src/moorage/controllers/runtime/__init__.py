@@ -3,30 +3,39 @@
 A controller follows kinds of object, puts the keys of what changed into its queue, and brings one object at a time to
 the state it asks for. `run_controllers` gives it a cluster and runs it, by a lease where there may be several.
 
-controller    a queue of keys and what to do with one
+controller    a queue of keys and what to do with one; all that every controller is given, in one thing
 informers     one informer for each kind, shared; indexes over what they hold
 discovery     which resources the server has
-expectations  what was just written and has not come back yet
-freshness     the same for an object written over and over
+expectations  what was just written and has not come back yet, once or over and over
 writer        creating, patching and deleting objects
 ownership     who owns what: adopting, releasing
 podwork       making and deleting pods, many at a time
-cluster       the above, as one thing that every controller is given
 running       controllers and a cluster put together
 """
 
-from moorage.controllers.objects.meta import Condition, Managed, ObjectMeta, OwnerReference, condition_of
-from moorage.controllers.objects.pods import Pod
+from moorage.controllers.objects.meta import (
+    Condition,
+    Managed,
+    ObjectMeta,
+    OwnerReference,
+    as_json,
+    condition_of,
+    with_condition,
+    without_condition,
+)
+from moorage.controllers.objects.nodes import Node
+from moorage.controllers.objects.pods import Pod, TerminatedState
 from moorage.controllers.runtime.controller import Controller, ControllerContext
 from moorage.controllers.runtime.expectations import Expectations, Freshness
 from moorage.controllers.runtime.informers import Index, Informers, key_of
 from moorage.controllers.runtime.ownership import owner_reference
+from moorage.controllers.runtime.podwork import pod_of
 from moorage.controllers.runtime.running import run_controllers, run_elected
 from moorage.controllers.runtime.writer import BACKGROUND, FOREGROUND, ORPHAN, Writer, is_namespace_terminating
 from moorage.errors import ApiError
 from moorage.kube.access import ClusterAccess, load_access
 from moorage.kube.election import ElectionSettings, LeadershipLost
-from moorage.kube.errors import AlreadyExists, Conflict, NotFound
+from moorage.kube.errors import AlreadyExists, Conflict, NotFound, StatusError
 from moorage.kube.informer import Key
 from moorage.kube.paths import ApiResource, resource_of
 from moorage.kube.recorder import NORMAL, WARNING
@@ -62,20 +71,27 @@ __all__ = [
     "Key",
     "LeadershipLost",
     "Managed",
+    "Node",
     "NotFound",
     "ObjectMeta",
     "OwnerReference",
     "Pod",
     "Resource",
+    "StatusError",
+    "TerminatedState",
     "Writer",
+    "as_json",
     "condition_of",
     "is_namespace_terminating",
     "key_of",
     "load_access",
     "owner_reference",
     "parse_time",
+    "pod_of",
     "resource_of",
     "run_controllers",
     "run_elected",
     "time_stamp",
+    "with_condition",
+    "without_condition",
 ]
