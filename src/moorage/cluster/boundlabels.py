@@ -28,7 +28,7 @@ class BoundLabels:
             return pod
         copied = _topology(node.labels)
         labels = pod.metadata.labels
-        if all(labels.get(key) == value for key, value in copied.items()):
+        if copied.items() <= labels.items():
             return pod
         return replace(pod, metadata=replace(pod.metadata, labels={**labels, **copied}))
 
@@ -36,8 +36,7 @@ class BoundLabels:
         """See what became of a pod that was bound."""
         copied = _topology(node.labels) if node is not None else {}
         if copied:
-            labels = bound.metadata.labels
-            self.copies = all(labels.get(key) == value for key, value in copied.items())
+            self.copies = copied.items() <= bound.metadata.labels.items()
 
 
 def _topology(labels: Mapping[str, str]) -> dict[str, str]:
