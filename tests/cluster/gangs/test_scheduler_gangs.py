@@ -1,7 +1,6 @@
 """Gangs on an API server, watched on every event: whole or absent, in time, in both APIs."""
 
 import asyncio
-import os
 
 import pytest
 from tests.cluster.conftest import EMBEDDED, REAL, choice
@@ -11,12 +10,7 @@ from moorage.controllers.definitions import POD_GROUPS, ensure_served
 
 PATIENCE = 60.0
 ALONE = 5.0
-"""Seconds that a part of a gang may be alone, and until that is told, on a machine whose cores are free."""
-
-
-def with_these_cores(seconds: float) -> float:
-    """So long on a machine whose cores are free is longer where others use them, too."""
-    return seconds * max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+"""Seconds that a part of a gang may be alone, at most."""
 
 
 def whole(place: Place) -> int:
@@ -27,7 +21,7 @@ async def are_whole(place: Place, count: int, patience: float = PATIENCE) -> Non
     """Wait for so many whole gangs; meanwhile and in the end no part of any is alone."""
     took = await place.watcher.until(lambda: whole(place) >= count, patience)
     assert took is not None, f"{whole(place)} of {count} are whole: {place.watcher.refusals}\n{place.log()[-4000:]}"
-    assert place.watcher.longest_alone() <= with_these_cores(ALONE)
+    assert place.watcher.longest_alone() <= ALONE
     assert place.watcher.alone_now() == 0
 
 

@@ -8,8 +8,10 @@ import pytest
 from aiohttp import web
 from tests.cluster.faulty_server import Fault, failure
 from tests.cluster.gangs.places import Place
-from tests.cluster.gangs.test_scheduler_gangs import ALONE, PATIENCE, are_whole, with_these_cores
+from tests.cluster.gangs.test_scheduler_gangs import PATIENCE, are_whole
 
+TOLD = 5.0
+"""Seconds within which it is said which members run alone."""
 HALF_BOUND = "moorage.dev/half-bound"
 
 
@@ -49,7 +51,7 @@ async def is_told(place: Place, gang: str) -> None:
     """Wait until it is said that members run alone, and which: in the group's conditions and in events."""
     members = sorted(place.watcher.gangs[gang].bound)
     said = ""
-    for _ in range(int(with_these_cores(ALONE) / 0.25) + 8):
+    for _ in range(int(TOLD / 0.25) + 8):
         said = await said_of(place, gang)
         if "alone" in said and all(name in said for name in members):
             return
