@@ -236,5 +236,5 @@ class AskingMachine(machine.AttemptMachine):
         super()._wind_up()
 
 
-AskingMachine.TestCase.settings = settings(max_examples=150, stateful_step_count=40, deadline=None)
+AskingMachine.TestCase.settings = settings(max_examples=250, stateful_step_count=40, deadline=None)
 TestAskingAttempts = AskingMachine.TestCase

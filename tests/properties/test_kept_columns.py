@@ -244,7 +244,7 @@ def keys(pods: Sequence[PodInfo]) -> list[str]:
     return [pod.key for pod in pods]
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(histories)
 def test_decisions_are_those_of_a_fresh_engine(history: History) -> None:
     world = World(history)

@@ -183,7 +183,7 @@ class World:
             yield self.engine.explain(self.state.snapshot.info(make_pod(f"probe{number}", traits))).as_data()
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(
     st.sampled_from(sorted(CONFIGS)),
     st.lists(node_traits, min_size=2, max_size=6),

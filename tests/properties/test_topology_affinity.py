@@ -278,7 +278,7 @@ def check_scores(plugin: InterPodAffinity, world: World, pod: PodInfo, args: Int
 
 
 @given(rnd=st.randoms(use_true_random=False), hard_weight=st.integers(0, 5), ignores=st.booleans())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=250)
 def test_every_form_agrees_with_the_plain_model(rnd: Random, hard_weight: int, ignores: bool) -> None:
     world = World(rnd)
     args = InterPodAffinityArgs(hard_weight, ignores)

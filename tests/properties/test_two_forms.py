@@ -46,7 +46,7 @@ def all_at_once(runner: Runner, search: Search, plugin: Any, rows: Rows) -> list
     return [statuses[code - 1] if code else None for code in codes.tolist()]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(decisions())
 def test_filters(case: tuple[Engine, PodInfo, list[int]]) -> None:
     engine, pod, some = case
@@ -60,7 +60,7 @@ def test_filters(case: tuple[Engine, PodInfo, list[int]]) -> None:
             assert all_at_once(runner, search, plugin, rows) == one_by_one(runner, search, plugin, rows), name
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=250, deadline=None)
 @given(decisions())
 def test_scores(case: tuple[Engine, PodInfo, list[int]]) -> None:
     engine, pod, some = case

@@ -135,7 +135,7 @@ def _resized(item: ReplicaSet, size: int) -> ReplicaSet:
 shares = st.one_of(st.integers(0, 12), st.integers(0, 100).map(lambda share: f"{share}%"))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=300, deadline=None)
 @given(st.integers(1, 40), shares, shares, st.lists(st.integers(0, 40), min_size=1, max_size=60))
 def test_a_rollout_keeps_within_its_limits_and_comes_to_an_end(
     replicas: int, surge: IntOrPercent, unavailable: IntOrPercent, readiness: list[int]
